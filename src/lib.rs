@@ -1,0 +1,3 @@
+//! Confroll. Placeholder.
+
+pub mod reload;

@@ -1,0 +1,179 @@
+//! What a workload takes its configuration from: ConfigMaps and Secrets, by reference.
+//!
+//! Invariant: a [`SourceRef`] holds names that Kubernetes itself would accept, so that one can be put into a URL as
+//! it is. It belongs to one namespace, and nothing here ever leads out of it.
+//! Left out: the content of a source (content.rs) and who uses it (references.rs).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The kinds of object that Confroll watches for changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum SourceKind {
+    /// A ConfigMap (core/v1).
+    ConfigMap,
+    /// A Secret (core/v1).
+    Secret,
+}
+
+impl SourceKind {
+    /// Every kind, in the order in which they are shown.
+    pub const ALL: [Self; 2] = [Self::ConfigMap, Self::Secret];
+
+    /// The kind as Kubernetes spells it: `ConfigMap`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ConfigMap => "ConfigMap",
+            Self::Secret => "Secret",
+        }
+    }
+
+    /// The name in a URL: `configmaps`.
+    #[must_use]
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::ConfigMap => "configmaps",
+            Self::Secret => "secrets",
+        }
+    }
+
+    /// The kind in upper case, as the peer writes it in `last-reloaded-from`.
+    #[must_use]
+    pub const fn upper_case(self) -> &'static str {
+        match self {
+            Self::ConfigMap => "CONFIGMAP",
+            Self::Secret => "SECRET",
+        }
+    }
+
+    /// The kind that an `apiVersion` and `kind` name, if it is one of ours.
+    #[must_use]
+    pub fn from_api(api_version: &str, kind: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| api_version == "v1" && known.as_str() == kind)
+    }
+}
+
+impl fmt::Display for SourceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A name that is none of Kubernetes' own.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {given:?} is no DNS name: lower-case letters, digits, '-'{dots}, at most {most} characters")]
+pub struct NameError {
+    what: &'static str,
+    given: String,
+    dots: &'static str,
+    most: usize,
+}
+
+/// The name of a namespace: a DNS-1123 label.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Namespace(String);
+
+impl Namespace {
+    /// Reads a namespace's name: a DNS-1123 label of at most 63 characters.
+    pub fn parse(name: &str) -> Result<Self, NameError> {
+        if name.len() <= 63 && is_label(name) {
+            return Ok(Self(name.to_owned()));
+        }
+        Err(NameError { what: "the namespace", given: shortened(name), dots: "", most: 63 })
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A source by kind, namespace and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceRef {
+    /// ConfigMap or Secret.
+    pub kind: SourceKind,
+    /// Where it lives; a workload only ever uses sources of its own namespace.
+    pub namespace: Namespace,
+    name: String,
+}
+
+impl SourceRef {
+    /// Makes a reference; the name must be a DNS-1123 subdomain of at most 253 characters.
+    pub fn new(kind: SourceKind, namespace: Namespace, name: &str) -> Result<Self, NameError> {
+        if name.len() <= 253 && name.split('.').all(is_label) {
+            return Ok(Self { kind, namespace, name: name.to_owned() });
+        }
+        Err(NameError { what: "the name", given: shortened(name), dots: " and '.'", most: 253 })
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// `ConfigMap/app`: the namespace is left to the reader, who always has it.
+impl fmt::Display for SourceRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind, self.name)
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    let edge = |c: Option<u8>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    let bytes = text.as_bytes();
+    edge(bytes.first().copied())
+        && edge(bytes.last().copied())
+        && bytes.iter().all(|&c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+}
+
+/// A name from outside, short enough to be shown in one line.
+fn shortened(name: &str) -> String {
+    name.chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shop() -> Namespace {
+        Namespace::parse("shop").unwrap()
+    }
+
+    #[test]
+    fn names_that_could_leave_their_path_are_refused() {
+        for name in ["../secrets/x", "", "a/b", "a%2Fb", "A", "-a", "a-", "a..b", ".a", "a b", "ä", &"a".repeat(254)] {
+            assert!(SourceRef::new(SourceKind::Secret, shop(), name).is_err(), "{name}");
+        }
+        for name in ["..", "", "a.b", "a/b", "-", &"a".repeat(64)] {
+            assert!(Namespace::parse(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_kubernetes_accepts_are_taken() {
+        for name in ["a", "kube-root-ca.crt", "0", "a.b.c", &"a".repeat(253)] {
+            let source = SourceRef::new(SourceKind::ConfigMap, shop(), name).unwrap();
+            assert_eq!(source.to_string(), format!("ConfigMap/{name}"));
+        }
+    }
+
+    #[test]
+    fn only_the_core_group_has_our_kinds() {
+        assert_eq!(SourceKind::from_api("v1", "Secret"), Some(SourceKind::Secret));
+        assert_eq!(SourceKind::from_api("v2", "Secret"), None);
+        assert_eq!(SourceKind::from_api("v1", "secret"), None);
+    }
+}
