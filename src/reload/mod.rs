@@ -1,7 +1,32 @@
-//! Decides what should roll out, and why. Placeholder.
+//! Decides what should roll out, and why. Pure: no IO, no clock, no environment.
+//!
+//! ```text
+//! Change ─ which source to look at                                   change.rs, source.rs
+//!   SourceObject ─ what is there now, its Content and Digest         source_object.rs, content.rs, version.rs
+//!   Workload ─ OptIn, References, Record                             workload.rs, opt_in.rs, references.rs, record.rs
+//!     counts() ─ does this source matter to this workload, and why   decision.rs
+//!     compare() ─ Same, Changed, or only the past can tell           decision.rs
+//!     judge() ─ what an earlier version of the source tells          past.rs
+//!   merge_patch() ─ the rollout, with the new Record                 rollout.rs
+//!   ReloadReport ─ what became of it, as a CloudEvent                report.rs
+//! ```
+//!
+//! Invariant: every answer is a value with its reason. Left out: everything that waits, fails or is retried.
 
+pub mod change;
+pub mod content;
+pub mod decision;
 pub mod name_pattern;
 pub mod opt_in;
+pub mod past;
 pub mod pod_template;
+pub mod record;
 pub mod references;
+pub mod report;
+pub mod rollout;
+pub mod rules;
 pub mod source;
+pub mod source_object;
+pub mod version;
+pub mod workload;
+pub mod workload_kind;

@@ -117,6 +117,13 @@ impl SourceRef {
         Err(NameError { what: "the name", given: shortened(name), dots: " and '.'", most: 253 })
     }
 
+    /// Reads `ConfigMap/app` as [`SourceRef`]'s `Display` writes it.
+    #[must_use]
+    pub fn from_display(namespace: &Namespace, text: &str) -> Option<Self> {
+        let (kind, name) = text.split_once('/')?;
+        Self::new(SourceKind::from_api("v1", kind)?, namespace.clone(), name).ok()
+    }
+
     /// The name as text.
     #[must_use]
     pub fn name(&self) -> &str {

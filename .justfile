@@ -1,0 +1,27 @@
+# Everything CI checks before it tests: format, lints, docs.
+check:
+    cargo fmt --check --all
+    cargo clippy --workspace --all-targets -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace
+
+# Licences, sources and banned crates (needs cargo-deny).
+deny:
+    cargo deny --config .deny.toml check bans licenses sources
+
+# All tests, on the real parts.
+test:
+    cargo test --workspace
+
+# The function against the cluster of the current kubeconfig.
+run:
+    KUBECONFIG="${KUBECONFIG:-$HOME/.kube/config}" cargo run -- serve
+
+# A change told by hand: `just send shop ConfigMap app`.
+send namespace kind name:
+    curl -si localhost:8080 -H 'ce-specversion: 1.0' -H "ce-id: $RANDOM" -H 'ce-source: by-hand' \
+        -H 'ce-type: dev.knative.apiserver.ref.update' -H 'content-type: application/json' \
+        -d '{"apiVersion":"v1","kind":"{{kind}}","namespace":"{{namespace}}","name":"{{name}}"}'
+
+# What is measured, beside the raw limit.
+bench *scenarios:
+    cargo bench --bench reload -- {{scenarios}}

@@ -1,0 +1,78 @@
+//! `confroll serve`: the function. Builds the parts, serves until it is told to stop.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::edge::cluster::Cluster;
+use crate::edge::config::{KeyOrigin, Settings};
+use crate::edge::inbox::Inbox;
+use crate::edge::lane::Lanes;
+use crate::edge::metrics::Metrics;
+use crate::edge::outbox::Outbox;
+use crate::edge::reload_run::ReloadRun;
+use crate::edge::reporter::Reporter;
+use crate::edge::telemetry;
+
+/// Runs the function with the settings of the environment until SIGTERM or SIGINT.
+pub async fn run() -> anyhow::Result<()> {
+    let settings = Settings::from_env()?;
+    telemetry::start(&settings.log);
+    // The one TLS provider of the process; an error means that it is there already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = kube::Client::try_default().await.context("no cluster is configured: run inside one, or set KUBECONFIG")?;
+    let listener = TcpListener::bind(settings.listen).await.with_context(|| format!("cannot listen on {}", settings.listen))?;
+    let stop = stop_signal()?;
+    serve(listener, client, &settings, stop).await
+}
+
+/// Serves on `listener` until `stop` is done; then no new event is taken and those at work are finished.
+pub async fn serve(listener: TcpListener, client: kube::Client, settings: &Settings, stop: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
+    let inbox = inbox(client, settings)?;
+    tracing::info!("listening on {}", listener.local_addr()?);
+    axum::serve(listener, inbox.router()).with_graceful_shutdown(stop).await?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox> {
+    if settings.key_origin == KeyOrigin::Fixed {
+        tracing::warn!("CONFROLL_DIGEST_KEY is not set: digests on workloads are made with a key that everybody knows, so a short secret could be guessed from one");
+    }
+    if settings.sink.is_none() {
+        tracing::info!("K_SINK is not set: workloads are rolled out, and no reload events are sent");
+    }
+    let rules = Arc::new(settings.rules.clone());
+    let metrics = Arc::new(Metrics::new());
+    let cluster = Cluster::new(client, rules.clone(), &settings.pace);
+    let outbox = Outbox::new(settings.sink.clone()).map_err(reqwest::Error::without_url).context("K_SINK cannot be used")?;
+    let reporter = Reporter {
+        outbox: Arc::new(outbox),
+        cluster_name: settings.cluster.as_str().into(),
+        cluster: cluster.clone(),
+        rules: rules.clone(),
+        metrics: metrics.clone(),
+    };
+    let run = ReloadRun { cluster, rules, reporter, metrics: metrics.clone() };
+    Ok(Inbox {
+        lanes: Lanes::new(Arc::new(run), settings.pace.settle),
+        metrics,
+        deadline: settings.pace.request_deadline,
+        longest_body: settings.longest_body,
+    })
+}
+
+/// Done at SIGTERM (Kubernetes) or SIGINT (Ctrl-C).
+fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}

@@ -1,0 +1,231 @@
+//! Every call to the API server: reads, lists, reads of the past, patches.
+//!
+//! Invariants: every call has a deadline; at most so many are on their way at once; an answer is parsed here and
+//! never by the client library, which would log it where it does not parse; no error quotes an object.
+//! Left out: what the answers mean.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use http::{Request, StatusCode, header};
+use http_body_util::BodyExt as _;
+use kube::Client;
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::cluster_error::{Call, ClusterError};
+use super::config::Pace;
+use crate::reload::rules::Rules;
+use crate::reload::source::{Namespace, SourceKind, SourceRef};
+use crate::reload::source_object::{ShapeError, SourceObject};
+use crate::reload::version::Version;
+use crate::reload::workload::{Workload, WorkloadId};
+use crate::reload::workload_kind::WorkloadKind;
+
+/// Who we are in `managedFields`.
+const FIELD_MANAGER: &str = "confroll";
+/// How many objects a page of a LIST holds: bounds the memory of the largest answer.
+const PAGE: usize = 500;
+/// Reads on their way at once.
+const READS: usize = 32;
+
+const JSON: &str = "application/json";
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+/// The API server of one cluster.
+#[derive(Clone)]
+pub struct Cluster {
+    client: Client,
+    rules: Arc<Rules>,
+    deadline: Duration,
+    reads: Arc<Semaphore>,
+    patches: Arc<Semaphore>,
+}
+
+impl Cluster {
+    /// Makes calls through `client`.
+    #[must_use]
+    pub fn new(client: Client, rules: Arc<Rules>, pace: &Pace) -> Self {
+        Self {
+            client,
+            rules,
+            deadline: pace.call_deadline,
+            reads: Arc::new(Semaphore::new(READS)),
+            patches: Arc::new(Semaphore::new(pace.patches)),
+        }
+    }
+
+    /// A source as it is now; `None` if there is none.
+    pub async fn source(&self, source: &SourceRef) -> Result<Option<SourceObject>, ClusterError> {
+        let call = Call::new("get", source.kind.plural(), &source.namespace);
+        let path = format!("{}/{}", sources_path(source.kind, &source.namespace), source.name());
+        match self.read(&call, &path, JSON).await {
+            Ok(json) => Ok(Some(SourceObject::read(source, text(&json)?, &self.rules.annotations)?)),
+            Err(ClusterError::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A source as it was at a version of the cluster; `None` if there was none.
+    pub async fn source_at(&self, source: &SourceRef, version: Version) -> Result<Option<SourceObject>, ClusterError> {
+        let collection = sources_path(source.kind, &source.namespace);
+        let call = Call::past("list", source.kind.plural(), &source.namespace);
+        match self.one_at(&call, &collection, source.name(), version).await? {
+            Some(json) => Ok(Some(SourceObject::read(source, &json, &self.rules.annotations)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// The versions of all sources of a kind in a namespace, by metadata alone.
+    pub async fn source_versions(&self, kind: SourceKind, namespace: &Namespace) -> Result<BTreeMap<String, Version>, ClusterError> {
+        let call = Call::new("list", kind.plural(), namespace);
+        let mut versions = BTreeMap::new();
+        let mut next = None;
+        loop {
+            let path = page_path(&sources_path(kind, namespace), next.as_deref());
+            let json = self.read(&call, &path, METADATA_LIST).await?;
+            let page: VersionPage =
+                serde_json::from_slice(&json).map_err(|error| ShapeError::new(format!("the list of {}", kind.plural()), &error))?;
+            versions.extend(page.items.unwrap_or_default().into_iter().map(|item| (item.metadata.name, item.metadata.version)));
+            next = page.metadata.next.filter(|token| !token.is_empty());
+            if next.is_none() {
+                return Ok(versions);
+            }
+        }
+    }
+
+    /// All workloads of a kind in a namespace. One that cannot be read is logged and left out.
+    ///
+    /// Whole objects, not metadata: an opt-in may stand on the pod template alone.
+    pub async fn workloads(&self, kind: &'static WorkloadKind, namespace: &Namespace) -> Result<Vec<Workload>, ClusterError> {
+        let call = Call::new("list", kind.plural, namespace);
+        let mut workloads = Vec::new();
+        let mut next: Option<String> = None;
+        loop {
+            let path = page_path(&kind.collection_path(namespace.as_str()), next.as_deref());
+            let json = self.read(&call, &path, JSON).await?;
+            let page = Workload::read_page(kind, namespace, text(&json)?, &self.rules)?;
+            for error in page.unreadable {
+                tracing::error!(%error, "a workload is left out");
+            }
+            workloads.extend(page.workloads);
+            next = page.next;
+            if next.is_none() {
+                return Ok(workloads);
+            }
+        }
+    }
+
+    /// A workload as it is now; `None` if there is none.
+    pub async fn workload(&self, id: &WorkloadId) -> Result<Option<Workload>, ClusterError> {
+        let call = Call::new("get", id.kind.plural, &id.namespace);
+        match self.read(&call, &workload_path(id), JSON).await {
+            Ok(json) => Ok(Some(Workload::read(id.kind, &id.namespace, text(&json)?, &self.rules)?)),
+            Err(ClusterError::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A workload as it was at a version of the cluster; `None` if there was none.
+    pub async fn workload_at(&self, id: &WorkloadId, version: Version) -> Result<Option<Workload>, ClusterError> {
+        let call = Call::past("list", id.kind.plural, &id.namespace);
+        let collection = id.kind.collection_path(id.namespace.as_str());
+        match self.one_at(&call, &collection, &id.name, version).await? {
+            Some(json) => Ok(Some(Workload::read(id.kind, &id.namespace, &json, &self.rules)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Sends a merge patch. It must hold its own precondition.
+    pub async fn patch(&self, id: &WorkloadId, patch: &Value) -> Result<(), ClusterError> {
+        let call = Call::new("patch", id.kind.plural, &id.namespace);
+        let _slot = self.patches.acquire().await.map_err(|_| ClusterError::Stopping)?;
+        let request = Request::patch(format!("{}?fieldManager={FIELD_MANAGER}", workload_path(id)))
+            .header(header::CONTENT_TYPE, "application/merge-patch+json")
+            .header(header::ACCEPT, METADATA)
+            .body(Body::from(patch.to_string().into_bytes()));
+        self.send(&call, request.map_err(|_| ClusterError::BadPath)?).await.map(|_| ())
+    }
+
+    /// The one object of a name in a collection as it was at a version, as JSON.
+    async fn one_at(&self, call: &Call, collection: &str, name: &str, version: Version) -> Result<Option<String>, ClusterError> {
+        #[derive(Deserialize)]
+        struct List<'a> {
+            #[serde(borrow)]
+            items: Option<Vec<&'a serde_json::value::RawValue>>,
+        }
+        let path = format!("{collection}?fieldSelector=metadata.name%3D{name}&resourceVersion={version}&resourceVersionMatch=Exact");
+        let json = self.read(call, &path, JSON).await?;
+        let list: List<'_> = serde_json::from_slice(&json).map_err(|error| ShapeError::new(format!("the past of {name}"), &error))?;
+        Ok(list.items.unwrap_or_default().first().map(|item| item.get().to_owned()))
+    }
+
+    async fn read(&self, call: &Call, path: &str, accept: &str) -> Result<Bytes, ClusterError> {
+        let _slot = self.reads.acquire().await.map_err(|_| ClusterError::Stopping)?;
+        let request = Request::get(path).header(header::ACCEPT, accept).body(Body::empty());
+        self.send(call, request.map_err(|_| ClusterError::BadPath)?).await
+    }
+
+    /// Sends a request and takes its whole answer, within the deadline. The client below repeats 429, 503 and 504
+    /// itself, as long as the server asks for (`Retry-After`) and the deadline lasts.
+    async fn send(&self, call: &Call, request: Request<Body>) -> Result<Bytes, ClusterError> {
+        let answer = timeout(self.deadline, async {
+            let response = self.client.send(request).await.map_err(|error| ClusterError::unreachable(call, error))?;
+            let status = response.status();
+            let body = response.into_body().collect().await.map_err(|error| ClusterError::unreachable(call, error))?;
+            Ok::<(StatusCode, Bytes), ClusterError>((status, body.to_bytes()))
+        });
+        let (status, body) = answer.await.map_err(|_| ClusterError::late(call, self.deadline))??;
+        if status.is_success() { Ok(body) } else { Err(ClusterError::refused(call, status, &body)) }
+    }
+}
+
+#[derive(Deserialize)]
+struct VersionPage {
+    metadata: PageMetadata,
+    items: Option<Vec<VersionItem>>,
+}
+
+#[derive(Deserialize)]
+struct PageMetadata {
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct VersionItem {
+    metadata: VersionMetadata,
+}
+
+#[derive(Deserialize)]
+struct VersionMetadata {
+    name: String,
+    #[serde(rename = "resourceVersion")]
+    version: Version,
+}
+
+fn sources_path(kind: SourceKind, namespace: &Namespace) -> String {
+    format!("/api/v1/namespaces/{namespace}/{}", kind.plural())
+}
+
+fn workload_path(id: &WorkloadId) -> String {
+    format!("{}/{}", id.kind.collection_path(id.namespace.as_str()), id.name)
+}
+
+fn page_path(collection: &str, next: Option<&str>) -> String {
+    // The token is base64url, which needs no escape in a query.
+    match next {
+        None => format!("{collection}?limit={PAGE}"),
+        Some(token) => format!("{collection}?limit={PAGE}&continue={token}"),
+    }
+}
+
+fn text(json: &Bytes) -> Result<&str, ClusterError> {
+    std::str::from_utf8(json).map_err(|_| ClusterError::NotText)
+}

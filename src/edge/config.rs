@@ -1,0 +1,344 @@
+//! The settings of `confroll serve`, read from the environment once.
+//!
+//! Invariants: a value that cannot be read stops the start with one sentence that names the variable; a misspelt
+//! `CONFROLL_` variable does too, since a setting without effect is worse than none. A secret is held in a type that
+//! does not show it.
+//! Left out: where the API server is (kube reads KUBECONFIG and the service account itself).
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use reqwest::Url;
+use serde::Deserialize;
+
+use super::go_duration;
+use crate::reload::content::DigestKey;
+use crate::reload::opt_in::{AnnotationKeys, Unmarked};
+use crate::reload::rules::Rules;
+
+const PREFIX: &str = "CONFROLL_";
+
+/// Everything that can be set.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `ADDRESS` and `PORT`: where events are received.
+    pub listen: SocketAddr,
+    /// Where reload events go; `None` sends none.
+    pub sink: Option<Sink>,
+    /// What this cluster is called in reload events.
+    pub cluster: String,
+    /// The rules of every decision.
+    pub rules: Rules,
+    /// Where the digest key came from.
+    pub key_origin: KeyOrigin,
+    /// How a run goes about its work.
+    pub pace: Pace,
+    /// The longest body of an event, in bytes.
+    pub longest_body: usize,
+    /// How much is logged, and how.
+    pub log: Log,
+}
+
+/// How fast, how long and how much at once.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    /// How long a workload with several sources waits for changes of the others.
+    pub settle: Duration,
+    /// How many patches are on their way at once.
+    pub patches: usize,
+    /// After how long a call to the API server is given up.
+    pub call_deadline: Duration,
+    /// After how long an event is answered with 503, whatever is still open.
+    pub request_deadline: Duration,
+}
+
+/// Whether the digest key is a secret at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOrigin {
+    /// The operator gave one.
+    Given,
+    /// None was given, so everybody knows it.
+    Fixed,
+}
+
+/// The log: a level for our own lines. Libraries stay at `warn`, and those that could quote an object are silent.
+#[derive(Clone, Debug)]
+pub struct Log {
+    /// The least severe level that is shown.
+    pub level: tracing::Level,
+    /// Text or JSON.
+    pub format: LogFormat,
+}
+
+/// How a log line is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
+
+/// Where reload events go. The URL may hold a credential, so it is not shown.
+#[derive(Clone)]
+pub struct Sink {
+    /// `K_SINK`.
+    pub url: Url,
+    /// The extensions of `K_CE_OVERRIDES`.
+    pub extensions: BTreeMap<String, String>,
+    /// `K_CA_CERTS`: certificates to trust besides the system's, as PEM.
+    pub ca_certs: Option<String>,
+}
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sink({})", self.url.host_str().unwrap_or("?"))
+    }
+}
+
+/// Why the settings cannot be used: one sentence that names the variable and says what to write. Values are not
+/// shown, as any of them may have been a secret put into the wrong variable.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// A variable's value cannot be read.
+    #[error("{variable} {problem}")]
+    Unreadable {
+        /// The variable as it stands in the environment.
+        variable: String,
+        /// What is wrong and what to write.
+        problem: String,
+    },
+    /// A variable with our prefix is none of ours.
+    #[error("there is no setting {variable}; {known}")]
+    Unknown {
+        /// The variable as it stands in the environment.
+        variable: String,
+        /// The settings that there are.
+        known: String,
+    },
+}
+
+/// The variables with our prefix, as text: each is parsed by us, so that an error can say what to write.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Variables {
+    cluster: Option<String>,
+    digest_key: Option<String>,
+    digest_key_file: Option<String>,
+    settle: Option<String>,
+    patches: Option<String>,
+    call_deadline: Option<String>,
+    request_deadline: Option<String>,
+    longest_body: Option<String>,
+    auto_reload_all: Option<String>,
+    log_level: Option<String>,
+    log_format: Option<String>,
+}
+
+/// The settings with their defaults and meaning, for `confroll serve --help` and the README's reader.
+pub const SETTINGS_HELP: &str = "\
+Settings (environment):
+  PORT, ADDRESS              where events are received [8080, 0.0.0.0]
+  K_SINK                     where reload events are sent [nowhere]
+  K_CE_OVERRIDES, K_CA_CERTS as Knative's SinkBinding sets them
+  KUBECONFIG                 the cluster, where the process does not run in it
+  CONFROLL_CLUSTER           what this cluster is called in reload events [default]
+  CONFROLL_DIGEST_KEY        the secret key of the digests on workloads [a fixed one]
+  CONFROLL_DIGEST_KEY_FILE   or a file that holds it
+  CONFROLL_SETTLE            how long a workload with several sources waits for
+                             changes of the others [250ms]
+  CONFROLL_PATCHES           patches on their way at once [32]
+  CONFROLL_CALL_DEADLINE     longest call to the API server [10s]
+  CONFROLL_REQUEST_DEADLINE  an event is answered after this long at most [25s]
+  CONFROLL_LONGEST_BODY      longest body of an event, in bytes [4194304]
+  CONFROLL_AUTO_RELOAD_ALL   reload workloads that carry no annotation too [false]
+  CONFROLL_LOG_LEVEL         error, warn, info, debug or trace [info]
+  CONFROLL_LOG_FORMAT        text or json [text]";
+
+impl Settings {
+    /// Reads the settings from the process's environment.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    pub fn from_env() -> Result<Self, SettingsError> {
+        Self::from_variables(std::env::vars_os())
+    }
+
+    /// Reads the settings from variables; those that are no text are left out, as no setting of ours can be one.
+    pub fn from_variables(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Self, SettingsError> {
+        let all: BTreeMap<String, String> = variables
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let ours = all.iter().filter(|(name, _)| name.starts_with(PREFIX) && !is_service_link(name));
+        let ours: Variables = envy::prefixed(PREFIX)
+            .from_iter(ours.map(|(name, value)| (name.clone(), value.clone())))
+            .map_err(|error| unknown(&error, &all))?;
+        let key = digest_key(&ours)?;
+        let unmarked = read(PREFIX, "AUTO_RELOAD_ALL", ours.auto_reload_all.as_deref(), "false", unmarked)?;
+        Ok(Self {
+            listen: SocketAddr::new(
+                read("", "ADDRESS", set(&all, "ADDRESS"), "0.0.0.0", |text| {
+                    IpAddr::from_str(text).map_err(|_| "is no IP address; write it like 0.0.0.0 or ::".to_owned())
+                })?,
+                read("", "PORT", set(&all, "PORT"), "8080", |text| {
+                    text.parse().map_err(|_| "is no port; write a number from 0 to 65535".to_owned())
+                })?,
+            ),
+            sink: sink(&all)?,
+            cluster: read(PREFIX, "CLUSTER", ours.cluster.as_deref(), "default", cluster)?,
+            rules: Rules {
+                annotations: AnnotationKeys::default(),
+                unmarked,
+                digest_key: DigestKey::new(key.as_deref().unwrap_or(DigestKey::FIXED)),
+            },
+            key_origin: if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed },
+            pace: pace(&ours)?,
+            longest_body: read(PREFIX, "LONGEST_BODY", ours.longest_body.as_deref(), "4194304", count)?,
+            log: Log {
+                level: read(PREFIX, "LOG_LEVEL", ours.log_level.as_deref(), "info", log_level)?,
+                format: read(PREFIX, "LOG_FORMAT", ours.log_format.as_deref(), "text", log_format)?,
+            },
+        })
+    }
+
+    /// Settings for tests: loopback, a free port, no sink.
+    #[must_use]
+    pub fn for_testing() -> Self {
+        let variables = [("ADDRESS", "127.0.0.1"), ("PORT", "0"), ("CONFROLL_DIGEST_KEY", "for testing")];
+        let variables = variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        Self::from_variables(variables).unwrap_or_else(|error| unreachable!("{error}"))
+    }
+}
+
+fn pace(ours: &Variables) -> Result<Pace, SettingsError> {
+    Ok(Pace {
+        settle: read(PREFIX, "SETTLE", ours.settle.as_deref(), "250ms", duration)?,
+        patches: read(PREFIX, "PATCHES", ours.patches.as_deref(), "32", count)?,
+        call_deadline: read(PREFIX, "CALL_DEADLINE", ours.call_deadline.as_deref(), "10s", duration)?,
+        request_deadline: read(PREFIX, "REQUEST_DEADLINE", ours.request_deadline.as_deref(), "25s", duration)?,
+    })
+}
+
+/// Reads one variable: trimmed; an empty one is as good as unset.
+fn read<T>(
+    prefix: &str,
+    name: &str,
+    value: Option<&str>,
+    default: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<T, SettingsError> {
+    let value = value.map(str::trim).filter(|text| !text.is_empty());
+    parse(value.unwrap_or(default))
+        .map_err(|problem| SettingsError::Unreadable { variable: format!("{prefix}{name}"), problem })
+}
+
+fn set<'a>(all: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+    all.get(name).map(|text| text.trim()).filter(|text| !text.is_empty())
+}
+
+/// Kubernetes sets such variables for every Service of the namespace: one called `confroll` must not stop the start.
+fn is_service_link(name: &str) -> bool {
+    let rest = name.strip_prefix(PREFIX).unwrap_or(name);
+    rest == "PORT"
+        || rest.starts_with("PORT_")
+        || rest.contains("_PORT_")
+        || rest.ends_with("_PORT")
+        || rest.starts_with("SERVICE_")
+        || rest.contains("_SERVICE_")
+}
+
+fn unknown(error: &envy::Error, all: &BTreeMap<String, String>) -> SettingsError {
+    // The error names the field, and nothing else of it is needed: find the variable as its author wrote it.
+    let text = error.to_string();
+    let variable = all.keys().find(|name| {
+        name.strip_prefix(PREFIX).is_some_and(|rest| text.contains(&format!("`{}`", rest.to_lowercase())))
+    });
+    SettingsError::Unknown {
+        variable: variable.cloned().unwrap_or_else(|| format!("{PREFIX}…")),
+        known: "`confroll serve --help` lists them all".to_owned(),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    go_duration::parse(text).map_err(|error| error.to_string())
+}
+
+fn count(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "is no count; write a whole number above 0".to_owned())
+}
+
+fn unmarked(text: &str) -> Result<Unmarked, String> {
+    match text.to_lowercase().as_str() {
+        "true" => Ok(Unmarked::Reloaded),
+        "false" => Ok(Unmarked::LeftAlone),
+        _ => Err("is neither true nor false".to_owned()),
+    }
+}
+
+/// The name goes into the source of events, which is a URI.
+fn cluster(text: &str) -> Result<String, String> {
+    let fits = text.len() <= 100 && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    if fits { Ok(text.to_owned()) } else { Err("may only hold letters, digits, '-', '.' and '_', at most 100".to_owned()) }
+}
+
+fn log_level(text: &str) -> Result<tracing::Level, String> {
+    text.parse().map_err(|_| "is no level; write error, warn, info, debug or trace".to_owned())
+}
+
+fn log_format(text: &str) -> Result<LogFormat, String> {
+    match text.to_lowercase().as_str() {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err("is neither text nor json".to_owned()),
+    }
+}
+
+fn digest_key(ours: &Variables) -> Result<Option<Vec<u8>>, SettingsError> {
+    let given = ours.digest_key.as_deref().filter(|text| !text.is_empty());
+    match (given, ours.digest_key_file.as_deref().filter(|path| !path.is_empty())) {
+        (Some(_), Some(_)) => Err(SettingsError::Unreadable {
+            variable: "CONFROLL_DIGEST_KEY_FILE".to_owned(),
+            problem: "is set beside CONFROLL_DIGEST_KEY; set one of them".to_owned(),
+        }),
+        (Some(key), None) => Ok(Some(key.as_bytes().to_vec())),
+        (None, None) => Ok(None),
+        (None, Some(path)) => {
+            let unreadable = |problem: String| SettingsError::Unreadable {
+                variable: "CONFROLL_DIGEST_KEY_FILE".to_owned(),
+                problem,
+            };
+            let key = std::fs::read(PathBuf::from(path))
+                .map_err(|error| unreadable(format!("names a file that cannot be read: {}", error.kind())))?;
+            if key.is_empty() { Err(unreadable("names an empty file".to_owned())) } else { Ok(Some(key)) }
+        }
+    }
+}
+
+fn sink(all: &BTreeMap<String, String>) -> Result<Option<Sink>, SettingsError> {
+    let Some(url) = set(all, "K_SINK") else { return Ok(None) };
+    let unreadable =
+        |variable: &str, problem: &str| SettingsError::Unreadable { variable: variable.to_owned(), problem: problem.to_owned() };
+    let url = Url::parse(url)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        .ok_or_else(|| unreadable("K_SINK", "is no http or https URL"))?;
+    #[derive(Default, Deserialize)]
+    struct Overrides {
+        #[serde(default)]
+        extensions: BTreeMap<String, String>,
+    }
+    let overrides: Overrides = match set(all, "K_CE_OVERRIDES") {
+        None => Overrides::default(),
+        Some(text) => serde_json::from_str(text)
+            .map_err(|_| unreadable("K_CE_OVERRIDES", r#"is no JSON like {"extensions": {"team": "shop"}}"#))?,
+    };
+    let is_name = |name: &String| !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    if !overrides.extensions.keys().all(is_name) {
+        return Err(unreadable("K_CE_OVERRIDES", "names an extension with other characters than a-z and 0-9"));
+    }
+    Ok(Some(Sink { url, extensions: overrides.extensions, ca_certs: set(all, "K_CA_CERTS").map(str::to_owned) }))
+}

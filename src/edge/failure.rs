@@ -1,0 +1,56 @@
+//! Why an event was not taken, and the one place that turns that into an HTTP status.
+//!
+//! Invariants: only what an `ApiServerSource` and a Broker both repeat (503, 413, 400 for what they must not repeat)
+//! is answered: never 500, 408 or 409, which the source drops without a word; every answer that is a refusal says
+//! why in one sentence, and nothing of the event's data is in it.
+//! Left out: successes, which have no body (knative.md 2.3: a Broker takes any body for a reply).
+
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+
+use crate::reload::change::ChangeError;
+
+/// Why an event was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// What was sent is no CloudEvent that we can read.
+    #[error("this is no CloudEvent 1.0: {0}")]
+    NoEvent(String),
+    /// It is one, but says nothing that can be.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// Its body is too long.
+    #[error("the body is longer than {0} bytes")]
+    TooLarge(usize),
+    /// The body broke off.
+    #[error("the body could not be read to its end")]
+    BrokenBody,
+    /// Something failed that may work later.
+    #[error("not everything could be done; send the event again")]
+    Again,
+    /// It took too long.
+    #[error("not everything could be done in time; send the event again")]
+    Late,
+}
+
+impl Failure {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::NoEvent(_) | Self::Change(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Again | Self::Late => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let text = self.to_string();
+        match self {
+            // What led here was logged where it happened.
+            Self::Again | Self::Late => tracing::warn!(reason = text, "an event was given back"),
+            _ => tracing::warn!(reason = text, "an event was refused"),
+        }
+        (self.status(), text).into_response()
+    }
+}

@@ -1,0 +1,26 @@
+//! Touches the world: HTTP in and out, the API server, settings, clocks.
+//!
+//! ```text
+//! inbox ─ an event comes in, its answer goes out          failure.rs: which status for which outcome
+//!   lane ─ one batch at a time per namespace
+//!     reload_run ─ read, decide, patch, report            cluster.rs, history.rs: the API server
+//!       outbox ─ reload events to the sink
+//! ```
+//!
+//! Invariant: no decision is taken here; what should roll out, and why, comes from [`crate::reload`].
+
+pub mod cluster;
+pub mod cluster_error;
+pub mod config;
+pub mod failure;
+pub mod go_duration;
+pub mod history;
+pub mod inbox;
+pub mod lane;
+pub mod metrics;
+pub mod outbox;
+pub mod reload_run;
+pub mod reporter;
+pub mod sources;
+pub mod telemetry;
+pub mod workload_run;

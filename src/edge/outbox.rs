@@ -1,0 +1,82 @@
+//! Sends reload events to the sink.
+//!
+//! Invariants: binary mode, one request an event, a deadline on each; the sink's URL may hold a credential and is in
+//! no error. Left out: trying again (the event that caused the report is sent again, and finds its record).
+
+use std::time::Duration;
+
+use cloudevents::{AttributesReader as _, Event};
+use tokio::sync::Semaphore;
+
+use super::config::Sink;
+
+/// How long one event may take: with the in-memory Broker the ingress answers only after every Trigger did.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// Events on their way at once.
+const IN_FLIGHT: usize = 32;
+
+/// Where reload events go.
+pub struct Outbox {
+    sink: Option<(reqwest::Client, Sink)>,
+    slots: Semaphore,
+}
+
+/// Why an event was not sent.
+#[derive(Debug, thiserror::Error)]
+pub enum OutboxError {
+    /// The sink could not be reached.
+    #[error("the sink cannot be reached: {0}")]
+    Unreachable(reqwest::Error),
+    /// It answered that it did not take the event.
+    #[error("the sink answered {0}")]
+    Refused(reqwest::StatusCode),
+    /// The event cannot be put into a request.
+    #[error("the event has an attribute that is no HTTP header: {0}")]
+    Attribute(String),
+}
+
+impl Outbox {
+    /// An outbox for `sink`; without one, every event is taken and dropped.
+    pub fn new(sink: Option<Sink>) -> Result<Self, reqwest::Error> {
+        let sink = sink.map(|sink| client(&sink).map(|client| (client, sink))).transpose()?;
+        Ok(Self { sink, slots: Semaphore::new(IN_FLIGHT) })
+    }
+
+    /// Whether there is a sink to send to.
+    #[must_use]
+    pub fn has_sink(&self) -> bool {
+        self.sink.is_some()
+    }
+
+    /// Sends an event and waits for the sink's answer.
+    pub async fn send(&self, mut event: Event) -> Result<(), OutboxError> {
+        let Some((client, sink)) = &self.sink else { return Ok(()) };
+        for (name, value) in &sink.extensions {
+            event.set_extension(name, value.as_str());
+        }
+        let (id, event_type) = (event.id().to_owned(), event.ty().to_owned());
+        let request = http::Request::<Option<Vec<u8>>>::try_from(event).map_err(|error| OutboxError::Attribute(error.to_string()))?;
+        let (parts, body) = request.into_parts();
+        let _slot = self.slots.acquire().await.ok();
+        let request = client.post(sink.url.clone()).headers(parts.headers).body(body.unwrap_or_default());
+        let response = request.send().await.map_err(|error| OutboxError::Unreachable(error.without_url()))?;
+        tracing::debug!(event.id = id, event.type = event_type, status = response.status().as_u16(), "a reload event was sent");
+        if response.status().is_success() { Ok(()) } else { Err(OutboxError::Refused(response.status())) }
+    }
+}
+
+fn client(sink: &Sink) -> Result<reqwest::Client, reqwest::Error> {
+    // A sink is an address of the cluster, so a proxy for the outside is never the way to it.
+    let builder = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(Duration::from_secs(2))
+        .timeout(DEADLINE);
+    let extra = sink.ca_certs.as_deref().map(|pem| reqwest::Certificate::from_pem_bundle(pem.as_bytes()));
+    match (sink.url.scheme(), extra) {
+        // The system's certificates take 5 ms to load, and an empty image has none: not for plain HTTP.
+        ("http", _) => builder.tls_certs_only([]).build(),
+        (_, Some(certificates)) => builder.tls_certs_merge(certificates?).build(),
+        (_, None) => builder.build(),
+    }
+}

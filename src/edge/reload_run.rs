@@ -1,0 +1,156 @@
+//! The one sequence of a batch: read the changed sources and the workloads, find who is concerned, let each be
+//! brought up to date.
+//!
+//! Invariants: the reads of a batch begin after its events arrived; what fails for one source, kind or workload is
+//! noted on the tickets that it concerns and stops nothing else.
+//! Left out: what happens to one workload (workload_run.rs) and when a batch begins (lane.rs).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use futures::future::join_all;
+
+use super::cluster::Cluster;
+use super::lane::{Batch, Trigger, Unsettled};
+use super::metrics::Metrics;
+use super::reporter::Reporter;
+use super::sources::{Present, Sources};
+use super::workload_run::WorkloadRun;
+use crate::reload::decision::{Comparison, Counted, ReadOrder, Settling, Skip, compare, counts, settling};
+use crate::reload::rules::Rules;
+use crate::reload::source::{Namespace, SourceRef};
+use crate::reload::workload::{Workload, WorkloadId};
+use crate::reload::workload_kind::WORKLOAD_KINDS;
+
+/// What every batch works with.
+pub struct ReloadRun {
+    /// The API server.
+    pub cluster: Cluster,
+    /// The rules of every decision.
+    pub rules: Arc<Rules>,
+    /// Tells what became of workloads.
+    pub reporter: Reporter,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+}
+
+/// A source that counts for a workload, as first read.
+struct Hit<'a> {
+    present: &'a Present,
+    counted: Counted,
+}
+
+/// The events of a batch, by the source that they name.
+type BySource = BTreeMap<SourceRef, Vec<Trigger>>;
+
+impl ReloadRun {
+    /// Works on a batch and gives back the workloads that should wait for their other sources.
+    pub async fn run(&self, namespace: Namespace, batch: Batch) -> Vec<Unsettled> {
+        self.metrics.batch();
+        let sources = Sources::new(self.cluster.clone(), namespace.clone());
+        let new = by_source(batch.triggers);
+        let settled: HashMap<WorkloadId, BySource> = batch.settled.into_iter().map(|(id, waited)| (id, by_source(waited))).collect();
+        let named: BTreeSet<SourceRef> = new.keys().chain(settled.values().flat_map(BTreeMap::keys)).cloned().collect();
+        let everybody: Vec<&Trigger> = new.values().chain(settled.values().flat_map(BTreeMap::values)).flatten().collect();
+        let (present, workloads) = tokio::join!(
+            self.read_sources(&sources, named, &everybody),
+            self.list_workloads(&namespace, &everybody),
+        );
+        let mut unsettled = Vec::new();
+        let mut runs = Vec::new();
+        for workload in workloads {
+            let waited = settled.get(&workload.id);
+            let asking: BySource = merged(&new, waited, |source| present.contains_key(source));
+            let hits = self.hits(&workload, &asking, &present);
+            if hits.is_empty() {
+                continue;
+            }
+            let triggers = || hits.iter().flat_map(|hit| asking[&hit.present.object.source].iter().cloned()).collect::<Vec<_>>();
+            if self.all_current(&workload, &hits) {
+                self.metrics.skip(Skip::AlreadyCurrent);
+                self.reporter.repeat(&workload, triggers());
+            } else if waited.is_none() && settling(&workload) == Settling::WaitsForOthers {
+                unsettled.push(Unsettled { workload: workload.id.clone(), triggers: triggers() });
+            } else {
+                let named = hits.iter().map(|hit| hit.present.object.source.clone()).collect();
+                runs.push(WorkloadRun::new(self, &sources, named, triggers()).bring_up_to_date(workload));
+            }
+        }
+        join_all(runs).await;
+        unsettled
+    }
+
+    /// The sources that count for a workload, of those that events name.
+    fn hits<'a>(&self, workload: &Workload, asking: &BySource, present: &'a BTreeMap<SourceRef, Present>) -> Vec<Hit<'a>> {
+        let mut hits = Vec::new();
+        for present in asking.keys().filter_map(|source| present.get(source)) {
+            match counts(workload, &present.object, &self.rules) {
+                Ok(counted) => hits.push(Hit { present, counted }),
+                Err(skip) => {
+                    self.metrics.skip(skip);
+                    tracing::trace!(
+                        workload.kind = workload.id.kind.kind,
+                        workload.name = workload.id.name,
+                        source.name = present.object.source.name(),
+                        reason = skip.as_str(),
+                        "a source does not count for a workload"
+                    );
+                }
+            }
+        }
+        hits
+    }
+
+    fn all_current(&self, workload: &Workload, hits: &[Hit<'_>]) -> bool {
+        hits.iter().all(|hit| {
+            compare(workload, &hit.present.object, &hit.counted, ReadOrder::Unknown, &self.rules) == Comparison::Same
+        })
+    }
+
+    async fn read_sources(&self, sources: &Sources, named: BTreeSet<SourceRef>, everybody: &[&Trigger]) -> BTreeMap<SourceRef, Present> {
+        let reads = named.into_iter().map(|source| async {
+            match sources.get(&source).await {
+                Ok(Some(present)) => Some((source, present)),
+                Ok(None) => {
+                    self.metrics.skip(Skip::SourceAbsent);
+                    tracing::debug!(source.kind = source.kind.as_str(), source.name = source.name(), "a source is gone: nothing to do");
+                    None
+                }
+                Err(error) => {
+                    tracing::error!(%error, source.kind = source.kind.as_str(), source.name = source.name(), "a source cannot be read");
+                    everybody.iter().filter(|trigger| trigger.change.source == source).for_each(|trigger| trigger.ticket.again());
+                    None
+                }
+            }
+        });
+        join_all(reads).await.into_iter().flatten().collect()
+    }
+
+    async fn list_workloads(&self, namespace: &Namespace, everybody: &[&Trigger]) -> Vec<Workload> {
+        let lists = WORKLOAD_KINDS.iter().map(|kind| async {
+            self.cluster.workloads(kind, namespace).await.unwrap_or_else(|error| {
+                tracing::error!(%error, namespace = namespace.as_str(), workload.kind = kind.kind, "workloads cannot be listed");
+                everybody.iter().for_each(|trigger| trigger.ticket.again());
+                Vec::new()
+            })
+        });
+        join_all(lists).await.into_iter().flatten().collect()
+    }
+}
+
+fn by_source(triggers: Vec<Trigger>) -> BySource {
+    let mut by_source = BySource::new();
+    for trigger in triggers {
+        by_source.entry(trigger.change.source.clone()).or_default().push(trigger);
+    }
+    by_source
+}
+
+/// The events that ask for one workload: the new ones, and those that waited for it.
+fn merged(new: &BySource, waited: Option<&BySource>, keep: impl Fn(&SourceRef) -> bool) -> BySource {
+    let mut merged = BySource::new();
+    for (source, triggers) in new.iter().chain(waited.into_iter().flatten()).filter(|(source, _)| keep(source)) {
+        merged.entry(source.clone()).or_default().extend(triggers.iter().cloned());
+    }
+    merged
+}

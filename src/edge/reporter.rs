@@ -1,0 +1,122 @@
+//! Tells what became of workloads: log, metrics, reload events.
+//!
+//! Invariants: a rollout is told once where it is handled; an event is answered only after its reload events were
+//! taken by the sink; telling holds up no lane.
+//! Left out: what a reload event looks like (reload/report.rs).
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::cluster::Cluster;
+use super::history::History;
+use super::lane::Trigger;
+use super::metrics::Metrics;
+use super::outbox::Outbox;
+use crate::reload::content::ChangedKeys;
+use crate::reload::decision::Counted;
+use crate::reload::record::Record;
+use crate::reload::report::{Outcome, ReloadReport, ReportedSource};
+use crate::reload::rules::Rules;
+use crate::reload::source::SourceRef;
+use crate::reload::source_object::SourceObject;
+use crate::reload::workload::{Workload, WorkloadId};
+
+/// A source whose content is not what the workload ran on.
+pub struct ChangedNow {
+    /// The source as it is now.
+    pub object: Arc<SourceObject>,
+    /// Its past, which knows the keys that changed.
+    pub history: Arc<History>,
+    /// What it means to the workload.
+    pub counted: Counted,
+}
+
+/// Tells outcomes to the outside.
+#[derive(Clone)]
+pub struct Reporter {
+    /// Where reload events go.
+    pub outbox: Arc<Outbox>,
+    /// What this cluster is called.
+    pub cluster_name: Arc<str>,
+    /// Where the past is read.
+    pub cluster: Cluster,
+    /// The rules of every decision.
+    pub rules: Arc<Rules>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Reporter {
+    /// Tells what became of a workload; its events are answered when that is done.
+    pub fn tell(&self, workload: WorkloadId, outcome: Outcome, changed: Vec<ChangedNow>, record: &Record, triggers: Vec<Trigger>) {
+        self.log(&workload, &outcome, &changed);
+        if !self.outbox.has_sink() {
+            return;
+        }
+        let (reporter, at, identity) = (self.clone(), now(), record.tag());
+        // A task of its own: the lane goes on with the next batch while a slow sink makes this one's events wait.
+        tokio::spawn(async move {
+            let mut sources = Vec::new();
+            for now in changed {
+                let (keys, digest) = (&now.counted.keys, now.counted.digest);
+                let keys = now.history.changed_keys(keys, digest, &reporter.cluster, &reporter.rules).await;
+                sources.push(ReportedSource { source: now.object.source.clone(), reason: Some(now.counted.reason), keys });
+            }
+            reporter.send(&ReloadReport { workload, outcome, sources, at, identity }, &triggers).await;
+        });
+    }
+
+    /// Tells a rollout again, where one of the events is the one that caused it: it was sent again because its first
+    /// telling failed. The reload event has the id of the first, so a sink drops it where it has it.
+    pub fn repeat(&self, workload: &Workload, triggers: Vec<Trigger>) {
+        let Some(record) = workload.record.as_ref().filter(|_| self.outbox.has_sink()) else { return };
+        if !triggers.iter().any(|trigger| trigger.change.event == record.cause.event) {
+            return;
+        }
+        let namespace = &workload.id.namespace;
+        let changed = record.cause.changed.iter().filter_map(|source| SourceRef::from_display(namespace, source));
+        let sources = changed.map(|source| ReportedSource { source, reason: None, keys: ChangedKeys::default() }).collect();
+        let (workload, identity) = (workload.id.clone(), record.tag());
+        let report = ReloadReport { workload, outcome: Outcome::Reloaded, sources, at: now(), identity };
+        let reporter = self.clone();
+        tokio::spawn(async move { reporter.send(&report, &triggers).await });
+    }
+
+    async fn send(&self, report: &ReloadReport, triggers: &[Trigger]) {
+        let sent = match report.to_event(&self.cluster_name) {
+            Ok(event) => self.outbox.send(event).await.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match sent {
+            Ok(()) => self.metrics.reload_event("sent"),
+            Err(error) => {
+                self.metrics.reload_event("failed");
+                tracing::error!(error, workload.name = report.workload.name, "a reload event was not sent; it will be when its event comes again");
+                triggers.iter().for_each(|trigger| trigger.ticket.again());
+            }
+        }
+    }
+
+    fn log(&self, workload: &WorkloadId, outcome: &Outcome, changed: &[ChangedNow]) {
+        let (namespace, kind, name) = (workload.namespace.as_str(), workload.kind.kind, workload.name.as_str());
+        let sources = changed.iter().map(|now| now.object.source.to_string()).collect::<Vec<_>>().join(", ");
+        let reason = changed.first().map_or("", |now| now.counted.reason.as_str());
+        match outcome {
+            Outcome::Reloaded => {
+                self.metrics.rollout(workload.kind, "reloaded");
+                tracing::info!(namespace, workload.kind = kind, workload.name = name, sources, reason, "reloaded");
+            }
+            Outcome::Failed { message } => {
+                self.metrics.rollout(workload.kind, "failed");
+                tracing::error!(namespace, workload.kind = kind, workload.name = name, sources, reason, message, "the reload was refused");
+            }
+        }
+    }
+}
+
+/// The one clock.
+#[expect(clippy::disallowed_methods, reason = "the edge's one clock")]
+pub(super) fn now() -> Timestamp {
+    Timestamp::now()
+}

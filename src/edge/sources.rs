@@ -1,0 +1,71 @@
+//! What one batch has read of sources: each source, its past and each list of versions at most once.
+//!
+//! Invariant: lives as long as its batch, so nothing of a Secret is kept. Left out: what is read and why.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::OnceCell;
+
+use super::cluster::Cluster;
+use super::cluster_error::ClusterError;
+use super::history::History;
+use crate::reload::source::{Namespace, SourceKind, SourceRef};
+use crate::reload::source_object::SourceObject;
+use crate::reload::version::Version;
+
+/// A source that is there, with its past.
+#[derive(Clone)]
+pub struct Present {
+    /// The source as it was read.
+    pub object: Arc<SourceObject>,
+    /// Its past.
+    pub history: Arc<History>,
+}
+
+type Cell<T> = Arc<OnceCell<T>>;
+
+/// The sources of one batch.
+pub struct Sources {
+    cluster: Cluster,
+    namespace: Namespace,
+    present: Mutex<HashMap<SourceRef, Cell<Option<Present>>>>,
+    versions: Mutex<HashMap<SourceKind, Cell<Arc<BTreeMap<String, Version>>>>>,
+}
+
+impl Sources {
+    /// Nothing read yet.
+    #[must_use]
+    pub fn new(cluster: Cluster, namespace: Namespace) -> Self {
+        Self { cluster, namespace, present: Mutex::default(), versions: Mutex::default() }
+    }
+
+    /// A source as this batch sees it; `None` if there is none.
+    pub async fn get(&self, source: &SourceRef) -> Result<Option<Present>, ClusterError> {
+        let cell = cell(&self.present, source.clone());
+        cell.get_or_try_init(|| self.read(source)).await.cloned()
+    }
+
+    /// Reads a source again, for everybody in this batch who asks from now on.
+    pub async fn get_again(&self, source: &SourceRef) -> Result<Option<Present>, ClusterError> {
+        let read = self.read(source).await?;
+        let mut cells = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        cells.insert(source.clone(), Arc::new(OnceCell::from(read.clone())));
+        Ok(read)
+    }
+
+    /// The versions of all sources of a kind in the namespace, by name.
+    pub async fn versions(&self, kind: SourceKind) -> Result<Arc<BTreeMap<String, Version>>, ClusterError> {
+        let list = || async { self.cluster.source_versions(kind, &self.namespace).await.map(Arc::new) };
+        cell(&self.versions, kind).get_or_try_init(list).await.cloned()
+    }
+
+    async fn read(&self, source: &SourceRef) -> Result<Option<Present>, ClusterError> {
+        let object = self.cluster.source(source).await?.map(Arc::new);
+        Ok(object.map(|object| Present { history: Arc::new(History::of(object.clone())), object }))
+    }
+}
+
+fn cell<K: Eq + std::hash::Hash, T>(cells: &Mutex<HashMap<K, Cell<T>>>, key: K) -> Cell<T> {
+    cells.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone()
+}

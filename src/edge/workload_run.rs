@@ -1,0 +1,203 @@
+//! Brings one workload up to date: decide by record or past, take in its other sources, patch, and decide again where
+//! somebody else was faster.
+//!
+//! Invariants: a patch holds what all sources of the workload are now, not only the changed one; what is decided is
+//! decided on a workload and sources that were read in this order or compared by version.
+//! Left out: which workloads are concerned (reload_run.rs), and what an outcome looks like outside (reporter.rs).
+
+use std::collections::BTreeSet;
+
+use super::cluster::Cluster;
+use super::cluster_error::ClusterError;
+use super::lane::Trigger;
+use super::reload_run::ReloadRun;
+use super::reporter::{ChangedNow, now};
+use super::sources::{Present, Sources};
+use crate::reload::decision::{Comparison, Counted, ReadOrder, Skip, compare, counts};
+use crate::reload::past::Judgement;
+use crate::reload::record::{Cause, Record};
+use crate::reload::report::Outcome;
+use crate::reload::rollout::merge_patch;
+use crate::reload::rules::Rules;
+use crate::reload::source::SourceRef;
+use crate::reload::workload::Workload;
+
+/// How often a workload that changes under our hands is decided again before its events are given back.
+const MOST_ATTEMPTS: usize = 8;
+
+/// The work on one workload.
+pub struct WorkloadRun<'a> {
+    run: &'a ReloadRun,
+    sources: &'a Sources,
+    /// The sources that events named and that count.
+    named: Vec<SourceRef>,
+    triggers: Vec<Trigger>,
+}
+
+/// What one attempt came to.
+enum Attempt {
+    Skipped(Skip),
+    Patched(Vec<ChangedNow>, Record),
+    Refused(Vec<ChangedNow>, Record, String),
+}
+
+/// What there is to say of a source now.
+enum Judged {
+    Changed(ChangedNow),
+    Unchanged(Skip),
+}
+
+impl<'a> WorkloadRun<'a> {
+    /// Work that `triggers` ask for by naming the sources `named`.
+    pub fn new(run: &'a ReloadRun, sources: &'a Sources, named: Vec<SourceRef>, triggers: Vec<Trigger>) -> Self {
+        Self { run, sources, named, triggers }
+    }
+
+    /// Does the work. What fails and may work later is noted on the tickets.
+    pub async fn bring_up_to_date(self, workload: Workload) {
+        let id = workload.id.clone();
+        match self.attempts(workload).await {
+            Ok((_, Attempt::Skipped(skip))) => {
+                self.run.metrics.skip(skip);
+                let (kind, name) = (id.kind.kind, id.name.as_str());
+                tracing::debug!(workload.kind = kind, workload.name = name, reason = skip.as_str(), "a workload is left as it is");
+            }
+            Ok((_, Attempt::Patched(changed, record))) => {
+                self.run.reporter.tell(id, Outcome::Reloaded, changed, &record, self.triggers);
+            }
+            Ok((_, Attempt::Refused(changed, record, message))) => {
+                self.run.reporter.tell(id, Outcome::failed(&message), changed, &record, self.triggers);
+            }
+            Err(error) => {
+                let (kind, name) = (id.kind.kind, id.name.as_str());
+                tracing::error!(%error, namespace = id.namespace.as_str(), workload.kind = kind, workload.name = name, "a workload could not be brought up to date");
+                self.triggers.iter().for_each(|trigger| trigger.ticket.again());
+            }
+        }
+    }
+
+    async fn attempts(&self, mut workload: Workload) -> Result<(Workload, Attempt), ClusterError> {
+        let mut order = ReadOrder::Unknown;
+        for _ in 0..MOST_ATTEMPTS {
+            match self.attempt(&workload, order).await {
+                Err(ClusterError::Conflict) => {}
+                Ok(Attempt::Refused(changed, record, message)) => {
+                    // A workload that was made again is refused for its uid: then this was another one.
+                    match self.cluster().workload(&workload.id).await? {
+                        Some(again) if again.uid == workload.uid => return Ok((workload, Attempt::Refused(changed, record, message))),
+                        _ => {}
+                    }
+                }
+                Err(error) => return Err(error),
+                Ok(attempt) => return Ok((workload, attempt)),
+            }
+            let Some(again) = self.cluster().workload(&workload.id).await? else {
+                return Ok((workload, Attempt::Skipped(Skip::WorkloadGone)));
+            };
+            workload = again;
+            for source in &self.named {
+                self.sources.get_again(source).await?;
+            }
+            order = ReadOrder::SourceLast;
+        }
+        Err(ClusterError::Conflict)
+    }
+
+    async fn attempt(&self, workload: &Workload, order: ReadOrder) -> Result<Attempt, ClusterError> {
+        let mut changed = Vec::new();
+        let mut skipped = Skip::SourceAbsent;
+        for source in &self.named {
+            match self.judge(workload, source, order).await? {
+                Judged::Changed(source) => changed.push(source),
+                Judged::Unchanged(skip) => skipped = skip,
+            }
+        }
+        let Some(cause) = self.triggers.iter().find(|trigger| changed.iter().any(|it| it.object.source == trigger.change.source)) else {
+            return Ok(Attempt::Skipped(skipped));
+        };
+        let record = self.observe(workload, &mut changed, cause, order).await?;
+        let Some(first) = changed.first() else { return Ok(Attempt::Skipped(skipped)) };
+        let patch = merge_patch(workload, &first.object.source, first.counted.digest, &record, now());
+        match self.cluster().patch(&workload.id, &patch).await {
+            Ok(()) => Ok(Attempt::Patched(changed, record)),
+            Err(ClusterError::NotFound) => Ok(Attempt::Skipped(Skip::WorkloadGone)),
+            Err(ClusterError::Refused { message }) => Ok(Attempt::Refused(changed, record, message)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the workload runs on other content of a source than there is now.
+    async fn judge(&self, workload: &Workload, source: &SourceRef, order: ReadOrder) -> Result<Judged, ClusterError> {
+        let Some(mut present) = self.sources.get(source).await? else { return Ok(Judged::Unchanged(Skip::SourceAbsent)) };
+        let mut counted = match counts(workload, &present.object, self.rules()) {
+            Ok(counted) => counted,
+            Err(skip) => return Ok(Judged::Unchanged(skip)),
+        };
+        let mut comparison = compare(workload, &present.object, &counted, order, self.rules());
+        if comparison == Comparison::Outdated {
+            let Some(again) = self.sources.get_again(source).await? else { return Ok(Judged::Unchanged(Skip::SourceAbsent)) };
+            present = again;
+            counted = match counts(workload, &present.object, self.rules()) {
+                Ok(counted) => counted,
+                Err(skip) => return Ok(Judged::Unchanged(skip)),
+            };
+            comparison = compare(workload, &present.object, &counted, ReadOrder::SourceLast, self.rules());
+        }
+        let judgement = match comparison {
+            Comparison::AskThePast(since) => present.history.judge(workload, &counted, since, self.cluster(), self.rules()).await?,
+            Comparison::Same => Judgement::Unchanged(Skip::AlreadyCurrent),
+            Comparison::Changed | Comparison::Outdated => Judgement::Changed,
+        };
+        match judgement {
+            Judgement::Unchanged(skip) => Ok(Judged::Unchanged(skip)),
+            _ => Ok(Judged::Changed(changed_now(present, counted))),
+        }
+    }
+
+    /// Looks at all sources of a workload that is about to be patched. Those that the record shows to have changed as
+    /// well are added to `changed`; the others are noted as they are now, since the new pods will start on that.
+    async fn observe(&self, workload: &Workload, changed: &mut Vec<ChangedNow>, cause: &Trigger, order: ReadOrder) -> Result<Record, ClusterError> {
+        let rules = self.rules();
+        let mut record = Record::new(&rules.digest_key, Cause { event: cause.change.event.clone(), changed: Vec::new() });
+        for now in changed.iter() {
+            record.note(&now.object.source, &now.counted.keys, now.object.version, now.counted.digest);
+        }
+        let done: BTreeSet<SourceRef> = changed.iter().map(|now| now.object.source.clone()).collect();
+        for source in workload.candidates().difference(&done) {
+            if self.is_unmoved(workload, source).await? {
+                if let Some(older) = &workload.record {
+                    record.carry_over(source, older);
+                }
+                continue;
+            }
+            let Some(present) = self.sources.get(source).await? else { continue };
+            let Ok(counted) = counts(workload, &present.object, rules) else { continue };
+            record.note(source, &counted.keys, present.object.version, counted.digest);
+            if compare(workload, &present.object, &counted, order, rules) == Comparison::Changed {
+                changed.push(changed_now(present, counted));
+            }
+        }
+        record.cause.changed = changed.iter().map(|now| now.object.source.to_string()).collect();
+        Ok(record)
+    }
+
+    /// Whether a source is, by its version alone, what the record says, or is gone since.
+    async fn is_unmoved(&self, workload: &Workload, source: &SourceRef) -> Result<bool, ClusterError> {
+        let seen = workload.record.as_ref().and_then(|record| record.seen(source, &self.rules().digest_key));
+        let Some(seen) = seen else { return Ok(false) };
+        let versions = self.sources.versions(source.kind).await?;
+        Ok(versions.get(source.name()).is_none_or(|now| *now == seen))
+    }
+
+    fn cluster(&self) -> &Cluster {
+        &self.run.cluster
+    }
+
+    fn rules(&self) -> &Rules {
+        &self.run.rules
+    }
+}
+
+fn changed_now(present: Present, counted: Counted) -> ChangedNow {
+    ChangedNow { object: present.object, history: present.history, counted }
+}

@@ -1,0 +1,152 @@
+//! A change as a CloudEvent tells it: which source to look at, and nothing else.
+//!
+//! Invariants: an event is a hint. Nothing of its data but kind, namespace and name is used, so a forged, late or
+//! repeated event can do no harm; its names are checked before they reach a URL.
+//! Left out: the HTTP side of receiving one (edge/inbox.rs).
+
+use cloudevents::{AttributesReader, Data, Event};
+use serde::Deserialize;
+
+use super::record::EventTag;
+use super::source::{NameError, Namespace, SourceKind, SourceRef};
+
+/// What an `ApiServerSource` sends: `dev.knative.apiserver.ref.update`, `….resource.add` and so on.
+const TYPE_PREFIX: &str = "dev.knative.apiserver.";
+
+/// A source that may have changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The source to look at.
+    pub source: SourceRef,
+    /// The event that said so.
+    pub event: EventTag,
+}
+
+/// An event that claims to be ours and cannot be: what its sender has to mend.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// An attribute that CloudEvents requires is empty.
+    #[error("the event's attribute {0:?} is empty")]
+    EmptyAttribute(&'static str),
+    /// The data is no JSON object that names an object.
+    #[error("the event's data is no JSON object with apiVersion, kind, namespace and name")]
+    NoReference,
+    /// The data names something that no object can be called.
+    #[error("the event's data names no object: {0}")]
+    Name(#[from] NameError),
+}
+
+/// The data of both modes: a reference has the names at the top, a resource in its metadata.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Reference {
+    api_version: String,
+    kind: String,
+    namespace: Option<String>,
+    name: Option<String>,
+    metadata: Option<Names>,
+}
+
+#[derive(Deserialize)]
+struct Names {
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+impl Change {
+    /// Reads the change that an event tells; `None` where the event is not for us.
+    pub fn from_event(event: &Event) -> Result<Option<Self>, ChangeError> {
+        for (name, value) in [("id", event.id()), ("type", event.ty()), ("source", event.source().as_str())] {
+            if value.is_empty() {
+                return Err(ChangeError::EmptyAttribute(name));
+            }
+        }
+        if !is_change(event.ty()) {
+            return Ok(None);
+        }
+        let reference = reference(event.data())?;
+        let Some(kind) = SourceKind::from_api(&reference.api_version, &reference.kind) else {
+            return Ok(None);
+        };
+        let names = reference.metadata.unwrap_or(Names { namespace: None, name: None });
+        let namespace = reference.namespace.or(names.namespace).ok_or(ChangeError::NoReference)?;
+        let name = reference.name.or(names.name).ok_or(ChangeError::NoReference)?;
+        Ok(Some(Self {
+            source: SourceRef::new(kind, Namespace::parse(&namespace)?, &name)?,
+            event: EventTag::of(event.source(), event.id()),
+        }))
+    }
+}
+
+fn is_change(event_type: &str) -> bool {
+    let rest = event_type.strip_prefix(TYPE_PREFIX);
+    rest.and_then(|rest| rest.split_once('.')).is_some_and(|(mode, verb)| {
+        matches!(mode, "ref" | "resource") && matches!(verb, "add" | "update" | "delete")
+    })
+}
+
+fn reference(data: Option<&Data>) -> Result<Reference, ChangeError> {
+    // An error of the parser may quote the data, which is a whole Secret in resource mode: it goes no further.
+    let parsed = match data {
+        Some(Data::Json(value)) => Reference::deserialize(value),
+        Some(Data::Binary(bytes)) => serde_json::from_slice(bytes),
+        Some(Data::String(text)) => serde_json::from_str(text),
+        None => return Err(ChangeError::NoReference),
+    };
+    parsed.map_err(|_| ChangeError::NoReference)
+}
+
+#[cfg(test)]
+mod tests {
+    use cloudevents::{EventBuilder, EventBuilderV10};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn event(event_type: &str, data: Value) -> Event {
+        EventBuilderV10::new().id("1").source("https://10.96.0.1:443").ty(event_type).data("application/json", data).build().unwrap()
+    }
+
+    fn reference(kind: &str, namespace: &str, name: &str) -> Value {
+        json!({ "apiVersion": "v1", "kind": kind, "namespace": namespace, "name": name })
+    }
+
+    #[test]
+    fn both_modes_and_all_verbs_name_the_source() {
+        let resource = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "namespace": "shop", "name": "db" }, "data": { "p": "eA==" } });
+        for verb in ["add", "update", "delete"] {
+            for (mode, data) in [("ref", reference("Secret", "shop", "db")), ("resource", resource.clone())] {
+                let change = Change::from_event(&event(&format!("dev.knative.apiserver.{mode}.{verb}"), data)).unwrap().unwrap();
+                assert_eq!(change.source.to_string(), "Secret/db");
+                assert_eq!(change.source.namespace.as_str(), "shop");
+            }
+        }
+    }
+
+    #[test]
+    fn an_event_of_another_type_or_kind_is_not_for_us() {
+        for other in ["boson.fn", "dev.knative.apiserver.ref.patch", "dev.knative.apiserver.ref.update.x", "dev.knative.sources.ping"] {
+            assert_eq!(Change::from_event(&event(other, json!("anything"))).unwrap(), None, "{other}");
+        }
+        let pod = event("dev.knative.apiserver.ref.update", reference("Pod", "shop", "db"));
+        assert_eq!(Change::from_event(&pod).unwrap(), None);
+    }
+
+    #[test]
+    fn a_name_that_is_no_dns_name_is_the_senders_mistake() {
+        for (namespace, name) in [("shop", "../secrets/x"), ("../x", "db"), ("shop", ""), ("", "db"), ("shop", "Db")] {
+            let error = Change::from_event(&event("dev.knative.apiserver.ref.update", reference("Secret", namespace, name)));
+            assert!(matches!(error, Err(ChangeError::Name(_))), "{namespace}/{name}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn data_that_names_nothing_is_the_senders_mistake() {
+        let secret = json!({ "apiVersion": "v1", "kind": "Secret", "name": { "hunter2": 1 } });
+        for data in [json!(null), json!([]), json!("x"), json!({}), json!({ "apiVersion": "v1", "kind": "Secret" }), secret] {
+            let error = Change::from_event(&event("dev.knative.apiserver.ref.update", data)).unwrap_err();
+            assert!(matches!(error, ChangeError::NoReference), "{error}");
+            assert!(!error.to_string().contains("hunter2"));
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The content of a source, its keyed digest, and which keys differ between two contents.
+//!
+//! Invariants: a digest depends on nothing but the key, the source's name and the content of the keys that count,
+//! in no order; no two contents share an encoding. Nothing here shows a value: not `Debug`, not an error.
+//! Left out: the source's metadata (source_object.rs) and where a digest is kept (record.rs).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+
+use super::references::Keys;
+use super::source::SourceRef;
+
+/// The recipe of [`Content::digest`]. A change to the encoding is another number, so that old records are known
+/// for what they are and adopted, not compared.
+pub const RECIPE: u32 = 1;
+
+/// Text and binary data have separate names in a ConfigMap, so a key that moves from one to the other is a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Form {
+    Text,
+    Base64,
+}
+
+/// Everything that a source holds: values by key. Values stay as the API server writes them (base64 is canonical
+/// there), since they are only ever compared and digested.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Content {
+    values: BTreeMap<(String, Form), String>,
+}
+
+/// Key names only: a value must never reach a log.
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.values.keys().map(|(key, _)| key)).finish()
+    }
+}
+
+impl Content {
+    /// Takes the data of an object: `text` is a ConfigMap's `data`; `base64` its `binaryData`, or a Secret's `data`.
+    #[must_use]
+    pub fn new(text: BTreeMap<String, String>, base64: BTreeMap<String, String>) -> Self {
+        let text = text.into_iter().map(|(key, value)| ((key, Form::Text), value));
+        let base64 = base64.into_iter().map(|(key, value)| ((key, Form::Base64), value));
+        Self { values: text.chain(base64).collect() }
+    }
+
+    /// The digest of what counts of this content: HMAC-SHA256 under `key`, cut to 128 bits.
+    ///
+    /// The source's own name goes in too, so that two Secrets with one password do not show the same digest.
+    #[must_use]
+    pub fn digest(&self, source: &SourceRef, keys: &Keys, key: &DigestKey) -> Digest {
+        let mut mac = key.mac();
+        let mut part = |bytes: &[u8]| {
+            mac.update(&(bytes.len() as u64).to_be_bytes());
+            mac.update(bytes);
+        };
+        part(b"confroll content");
+        for name in [source.kind.as_str(), source.namespace.as_str(), source.name()] {
+            part(name.as_bytes());
+        }
+        for ((name, form), value) in self.counted(keys) {
+            part(match form {
+                Form::Text => b"text",
+                Form::Base64 => b"base64",
+            });
+            part(name.as_bytes());
+            part(value.as_bytes());
+        }
+        Digest(truncated(mac))
+    }
+
+    /// The names of the keys that differ from `older`, among those that count.
+    #[must_use]
+    pub fn changed_keys(&self, older: &Self, keys: &Keys) -> ChangedKeys {
+        let now: BTreeMap<_, _> = self.counted(keys).collect();
+        let then: BTreeMap<_, _> = older.counted(keys).collect();
+        let names = |values: &BTreeMap<&(String, Form), &String>| -> BTreeSet<String> {
+            values.keys().map(|(name, _)| name.clone()).collect()
+        };
+        let (now_names, then_names) = (names(&now), names(&then));
+        let differing = now.iter().filter(|(key, value)| then.get(*key) != Some(value)).map(|((name, _), _)| name);
+        ChangedKeys {
+            added: now_names.difference(&then_names).cloned().collect(),
+            changed: differing.filter(|name| then_names.contains(*name)).cloned().collect(),
+            removed: then_names.difference(&now_names).cloned().collect(),
+        }
+    }
+
+    fn counted<'a>(&'a self, keys: &'a Keys) -> impl Iterator<Item = (&'a (String, Form), &'a String)> {
+        self.values.iter().filter(move |((name, _), _)| match keys {
+            Keys::Whole => true,
+            Keys::Named(names) => names.contains(name),
+        })
+    }
+}
+
+/// Names of keys, never their values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ChangedKeys {
+    /// Keys that were not there before.
+    pub added: BTreeSet<String>,
+    /// Keys whose value is another.
+    pub changed: BTreeSet<String>,
+    /// Keys that are gone.
+    pub removed: BTreeSet<String>,
+}
+
+/// What makes a digest worthless to whoever wants to guess a short password from it.
+#[derive(Clone)]
+pub struct DigestKey {
+    mac: Hmac<Sha256>,
+    id: KeyId,
+}
+
+impl fmt::Debug for DigestKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DigestKey({})", self.id.0)
+    }
+}
+
+impl DigestKey {
+    /// The key that is used where none was given. Everybody knows it, so a digest made with it can be guessed.
+    pub const FIXED: &'static [u8] = b"confroll without CONFROLL_DIGEST_KEY";
+
+    /// Makes a key of any bytes; 32 random ones are best.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Self {
+        // HMAC takes keys of every length (RFC 2104), hashing the long ones, so this default is never taken.
+        let mac = Hmac::<Sha256>::new_from_slice(bytes).unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()));
+        let mut id = mac.clone();
+        id.update(b"confroll key id");
+        Self { mac, id: KeyId(truncated(id)[..4].iter().map(|byte| format!("{byte:02x}")).collect()) }
+    }
+
+    /// A short name of this key, from which the key cannot be found.
+    #[must_use]
+    pub fn id(&self) -> &KeyId {
+        &self.id
+    }
+
+    fn mac(&self) -> Hmac<Sha256> {
+        self.mac.clone()
+    }
+}
+
+/// The short name of a digest key: 8 hex digits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KeyId(String);
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The keyed digest of a content: 32 hex digits as text.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Digest([u8; 16]);
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.to_string()
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        u128::from_str_radix(&text, 16)
+            .ok()
+            .filter(|_| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .map(|number| Self(number.to_be_bytes()))
+            .ok_or("a digest is 32 hex digits")
+    }
+}
+
+fn truncated(mac: Hmac<Sha256>) -> [u8; 16] {
+    let mut short = [0; 16];
+    short.copy_from_slice(&mac.finalize().into_bytes()[..16]);
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::source::{Namespace, SourceKind};
+    use super::*;
+
+    fn source(name: &str) -> SourceRef {
+        SourceRef::new(SourceKind::ConfigMap, Namespace::parse("shop").unwrap(), name).unwrap()
+    }
+
+    fn map(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
+        entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn text(entries: &[(&str, &str)]) -> Content {
+        Content::new(map(entries), BTreeMap::new())
+    }
+
+    fn key() -> DigestKey {
+        DigestKey::new(b"test")
+    }
+
+    fn whole(content: &Content) -> Digest {
+        content.digest(&source("app"), &Keys::Whole, &key())
+    }
+
+    /// Computed apart from this code, with Python's hmac and hashlib over the encoding that `digest` documents.
+    #[test]
+    fn the_digest_is_hmac_sha256_over_length_prefixed_parts() {
+        assert_eq!(whole(&text(&[("a", "1"), ("b", "2")])).to_string(), "10ef7329b6df6efdfc33b18ba0ffd0d7");
+        assert_eq!(key().id(), &KeyId("016a4094".to_owned()));
+    }
+
+    #[test]
+    fn contents_that_join_to_the_same_text_have_other_digests() {
+        let contents = [
+            text(&[("a", "1;b=2")]),
+            text(&[("a", "1"), ("b", "2")]),
+            text(&[("a", ""), ("1", "")]),
+            text(&[("a1", "")]),
+            text(&[]),
+            Content::new(map(&[]), map(&[("a", "MQ==")])),
+            text(&[("a", "MQ==")]),
+        ];
+        for (i, one) in contents.iter().enumerate() {
+            for (j, other) in contents.iter().enumerate() {
+                assert_eq!(whole(one) == whole(other), i == j, "{i} and {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_that_does_not_count_changes_nothing() {
+        let keys = Keys::Named(["a".to_owned()].into());
+        let digest = |content: &Content| content.digest(&source("app"), &keys, &key());
+        assert_eq!(digest(&text(&[("a", "1"), ("b", "2")])), digest(&text(&[("a", "1"), ("b", "3")])));
+        assert_ne!(digest(&text(&[("a", "1")])), digest(&text(&[("a", "2")])));
+        assert_ne!(digest(&text(&[("a", "")])), digest(&text(&[])));
+    }
+
+    #[test]
+    fn the_key_and_the_name_of_the_source_are_part_of_the_digest() {
+        let content = text(&[("a", "1")]);
+        assert_ne!(whole(&content), content.digest(&source("other"), &Keys::Whole, &key()));
+        assert_ne!(whole(&content), content.digest(&source("app"), &Keys::Whole, &DigestKey::new(b"another")));
+    }
+
+    #[test]
+    fn no_value_is_shown() {
+        let content = text(&[("password", "hunter2")]);
+        assert_eq!(format!("{content:?}"), r#"["password"]"#);
+        assert!(!format!("{:?}", DigestKey::new(b"hunter2")).contains("hunter2"));
+    }
+
+    #[test]
+    fn changed_keys_are_named_by_what_happened_to_them() {
+        let older = Content::new(map(&[("same", "1"), ("other", "1"), ("gone", "1"), ("moved", "1")]), map(&[]));
+        let newer = Content::new(map(&[("same", "1"), ("other", "2"), ("new", "1")]), map(&[("moved", "1")]));
+        let changed = newer.changed_keys(&older, &Keys::Whole);
+        assert_eq!(changed.added, ["new".to_owned()].into());
+        assert_eq!(changed.changed, ["moved".to_owned(), "other".to_owned()].into());
+        assert_eq!(changed.removed, ["gone".to_owned()].into());
+        let only = newer.changed_keys(&older, &Keys::Named(["same".to_owned()].into()));
+        assert_eq!(only, ChangedKeys::default());
+    }
+
+    #[test]
+    fn a_digest_is_read_back_from_its_text() {
+        let digest = whole(&text(&[("a", "1")]));
+        assert_eq!(Digest::try_from(digest.to_string()), Ok(digest));
+        for bad in ["", "00", &"g".repeat(32), &"0".repeat(33), &format!("+{}", "0".repeat(31))] {
+            assert_eq!(Digest::try_from(bad.to_owned()).is_ok(), false, "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn equal_digests_mean_equal_contents(
+            one in prop::collection::btree_map("[ab]{0,2}", "[ab;=]{0,3}", 0..3),
+            other in prop::collection::btree_map("[ab]{0,2}", "[ab;=]{0,3}", 0..3),
+        ) {
+            let (one, other) = (Content::new(one, BTreeMap::new()), Content::new(other, BTreeMap::new()));
+            prop_assert_eq!(whole(&one) == whole(&other), one == other);
+            prop_assert_eq!(one.changed_keys(&other, &Keys::Whole) == ChangedKeys::default(), one == other);
+        }
+    }
+}

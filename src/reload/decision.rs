@@ -1,0 +1,152 @@
+//! Whether a workload has to be rolled out because of a source, as far as that can be told without the past.
+//!
+//! Invariants: the same inputs give the same answer; a workload whose record matches what is there is skipped.
+//! Left out: what only earlier versions of the source can tell (past.rs).
+
+use super::content::Digest;
+use super::opt_in::{self, Answer, Reason, SourceMarks};
+use super::record::Known;
+use super::references::Keys;
+use super::rules::Rules;
+use super::source::{SourceKind, SourceRef};
+use super::source_object::SourceObject;
+use super::version::Version;
+use super::workload::{Owner, Workload};
+
+/// What a source means to a workload for which it counts.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Why it counts.
+    pub reason: Reason,
+    /// Which of its keys count.
+    pub keys: Keys,
+    /// The digest of those keys as they are now.
+    pub digest: Digest,
+}
+
+/// Why a workload was not rolled out. The same words stand in logs and metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Skip {
+    /// The workload does not ask for a reload by this source.
+    Opt(opt_in::SkipReason),
+    /// A Knative Revision owns the workload: its Service is what has to change.
+    OwnedByKnativeRevision,
+    /// The source is not there: a deletion rolls nothing out.
+    SourceAbsent,
+    /// The record says that the workload runs on this content.
+    AlreadyCurrent,
+    /// No earlier version since the workload's creation differs in content.
+    SameContent,
+    /// The workload was deleted meanwhile.
+    WorkloadGone,
+    /// The workload was created, or began to use the source, after the change.
+    BornLater,
+}
+
+impl Skip {
+    /// The word for logs and metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Opt(reason) => reason.as_str(),
+            Self::OwnedByKnativeRevision => "owned_by_knative_revision",
+            Self::SourceAbsent => "source_absent",
+            Self::AlreadyCurrent => "already_current",
+            Self::SameContent => "same_content",
+            Self::WorkloadGone => "workload_gone",
+            Self::BornLater => "born_later",
+        }
+    }
+}
+
+/// Whether a source counts for a workload.
+pub fn counts(workload: &Workload, source: &SourceObject, rules: &Rules) -> Result<Counted, Skip> {
+    if workload.owner == Owner::KnativeRevision {
+        return Err(Skip::OwnedByKnativeRevision);
+    }
+    let usage = workload.usage(&source.source);
+    match workload.opt_in.asks_for(source.source.kind, source.source.name(), &source.marks, usage) {
+        Answer::Skips(reason) => Err(Skip::Opt(reason)),
+        Answer::Counts(reason) => {
+            // A source that an annotation names counts whole: it may be read in ways that the template does not show.
+            let keys = match (reason, usage) {
+                (Reason::NamedInAnnotation, _) | (_, None) => Keys::Whole,
+                (_, Some(usage)) => usage.keys.clone(),
+            };
+            let digest = source.content.digest(&source.source, &keys, &rules.digest_key);
+            Ok(Counted { reason, keys, digest })
+        }
+    }
+}
+
+/// How sure it is that a source was read after the workload's record was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadOrder {
+    /// Both were read at once, so the record may know of a version that was written in between.
+    Unknown,
+    /// The source was read after the workload.
+    SourceLast,
+}
+
+/// What the record says of a source's present content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// The workload runs on it.
+    Same,
+    /// The workload runs on something else.
+    Changed,
+    /// The record is of a later version than the one that was read: read the source again.
+    Outdated,
+    /// There is no record that could tell: only the source's past can.
+    AskThePast(Since),
+}
+
+/// From when on a difference counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// Since the workload began to use the source.
+    Birth,
+    /// Since the version that the workload was last seen to run on.
+    Version(Version),
+}
+
+/// Compares what is there with what the workload was last seen to run on.
+#[must_use]
+pub fn compare(workload: &Workload, source: &SourceObject, counted: &Counted, order: ReadOrder, rules: &Rules) -> Comparison {
+    let known = workload
+        .record
+        .as_ref()
+        .map_or(Known::Nothing, |record| record.knows(&source.source, &counted.keys, &rules.digest_key));
+    match known {
+        // After an etcd restored from a backup, versions are lower than the record's for good: then content decides.
+        Known::Version(seen) | Known::Content(seen, _) if seen > source.version && order == ReadOrder::Unknown => {
+            Comparison::Outdated
+        }
+        Known::Content(_, digest) if digest == counted.digest => Comparison::Same,
+        Known::Content(..) => Comparison::Changed,
+        Known::Version(seen) if seen == source.version => Comparison::Same,
+        Known::Version(seen) => Comparison::AskThePast(Since::Version(seen)),
+        Known::Nothing => Comparison::AskThePast(Since::Birth),
+    }
+}
+
+/// Whether a workload is patched at once or lets its sources settle first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settling {
+    /// One source counts, so there is nothing to wait for.
+    AtOnce,
+    /// Several do, and they may be changing together.
+    WaitsForOthers,
+}
+
+/// Whether more than one source may count for a workload.
+#[must_use]
+pub fn settling(workload: &Workload) -> Settling {
+    let by_pattern = |kind: &SourceKind| workload.opt_in.named(*kind).iter().any(|pattern| pattern.literal().is_none());
+    let may_count = |source: &SourceRef| {
+        let answer = workload.opt_in.asks_for(source.kind, source.name(), &SourceMarks::matching(), workload.usage(source));
+        matches!(answer, Answer::Counts(_))
+    };
+    let several = workload.candidates().iter().filter(|source| may_count(source)).nth(1).is_some();
+    if several || SourceKind::ALL.iter().any(by_pattern) { Settling::WaitsForOthers } else { Settling::AtOnce }
+}

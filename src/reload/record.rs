@@ -1,0 +1,249 @@
+//! The record: what a workload was last seen to run on, kept on the workload itself.
+//!
+//! Invariants: it holds digests and versions, never content; it lives on the workload's own metadata, so that writing
+//! it causes no rollout; a record of another recipe or key says which versions were seen and nothing more.
+//! Left out: when it is written (with a rollout, in the same patch: rollout.rs).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::content::{Digest, DigestKey, KeyId, RECIPE};
+use super::references::Keys;
+use super::source::{Namespace, SourceRef};
+use super::version::Version;
+
+/// Where the record is kept.
+pub const OBSERVED: &str = "confroll.dev/observed";
+
+/// What a workload was last seen to run on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    recipe: u32,
+    key: KeyId,
+    /// By `ConfigMap/name`: the namespace is the workload's.
+    sources: BTreeMap<String, Entry>,
+    /// What led to the rollout that wrote this record.
+    pub cause: Cause,
+}
+
+/// One source as it was last seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    version: Version,
+    /// Which keys counted, as a tag: a digest of other keys cannot be compared.
+    keys: String,
+    digest: Digest,
+}
+
+/// What led to a rollout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cause {
+    /// The event that was acted on.
+    pub event: EventTag,
+    /// The sources whose content had changed, as `ConfigMap/name`.
+    pub changed: Vec<String>,
+}
+
+/// An event by a digest of its source and id: both are of any length and from anybody, so neither is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EventTag(String);
+
+impl EventTag {
+    /// The tag of an event; CloudEvents are one and the same where `source` and `id` are.
+    #[must_use]
+    pub fn of(source: &str, id: &str) -> Self {
+        Self(tag(&[source, id]))
+    }
+}
+
+/// What the record knows of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Nothing: it was never seen, or there is no record.
+    Nothing,
+    /// The version that was seen, but its digest says nothing today: other keys, another recipe, another key.
+    Version(Version),
+    /// The version and the digest of what counts.
+    Content(Version, Digest),
+}
+
+impl Record {
+    /// A record of nothing yet.
+    #[must_use]
+    pub fn new(key: &DigestKey, cause: Cause) -> Self {
+        Self { recipe: RECIPE, key: key.id().clone(), sources: BTreeMap::new(), cause }
+    }
+
+    /// Reads a record from its annotation. `None` where it is no record: somebody edited it, or a later Confroll
+    /// wrote another shape. Then the workload is one without a record, which is always safe.
+    #[must_use]
+    pub fn read(annotation: &str) -> Option<Self> {
+        serde_json::from_str(annotation).ok()
+    }
+
+    /// The record as its annotation's text.
+    #[must_use]
+    pub fn to_annotation(&self) -> String {
+        serde_json::json!(self).to_string()
+    }
+
+    /// What this record knows of a source of which `keys` count.
+    #[must_use]
+    pub fn knows(&self, source: &SourceRef, keys: &Keys, key: &DigestKey) -> Known {
+        match self.sources.get(&source.to_string()) {
+            None => Known::Nothing,
+            Some(entry) if self.speaks_of(key) && entry.keys == keys_tag(keys) => {
+                Known::Content(entry.version, entry.digest)
+            }
+            Some(entry) => Known::Version(entry.version),
+        }
+    }
+
+    /// The version of a source that was seen, if the digest beside it can be compared at all.
+    #[must_use]
+    pub fn seen(&self, source: &SourceRef, key: &DigestKey) -> Option<Version> {
+        self.sources.get(&source.to_string()).filter(|_| self.speaks_of(key)).map(|entry| entry.version)
+    }
+
+    /// The sources that this record knows, which live in the workload's namespace.
+    pub fn sources<'a>(&'a self, namespace: &'a Namespace) -> impl Iterator<Item = SourceRef> + 'a {
+        self.sources.keys().filter_map(|source| SourceRef::from_display(namespace, source))
+    }
+
+    /// Notes that the workload runs on `version` of a source from now on.
+    pub fn note(&mut self, source: &SourceRef, keys: &Keys, version: Version, digest: Digest) {
+        self.sources.insert(source.to_string(), Entry { version, keys: keys_tag(keys), digest });
+    }
+
+    /// Takes over what `older` knows of a source, for a source that is not there now: if it comes back with other
+    /// content, that is a change.
+    pub fn carry_over(&mut self, source: &SourceRef, older: &Self) {
+        if let (true, Some(entry)) = (older.recipe == self.recipe && older.key == self.key, older.sources.get(&source.to_string())) {
+            self.sources.insert(source.to_string(), entry.clone());
+        }
+    }
+
+    /// A short name of this very state, other for every rollout: what reload events take their ids from.
+    #[must_use]
+    pub fn tag(&self) -> String {
+        let mut parts = vec![self.key.to_string()];
+        for (source, entry) in &self.sources {
+            parts.extend([source.clone(), entry.version.to_string(), entry.digest.to_string()]);
+        }
+        tag(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn speaks_of(&self, key: &DigestKey) -> bool {
+        self.recipe == RECIPE && self.key == *key.id()
+    }
+}
+
+/// `*` for all keys, else a digest of their names.
+fn keys_tag(keys: &Keys) -> String {
+    match keys {
+        Keys::Whole => "*".to_owned(),
+        Keys::Named(names) => tag(&names.iter().map(String::as_str).collect::<Vec<_>>()),
+    }
+}
+
+/// 16 hex digits that stand for some texts. The parts are names and digests, so a plain hash gives nothing away.
+pub(super) fn tag(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::content::Content;
+    use super::super::source::{Namespace, SourceKind};
+    use super::*;
+
+    fn source(name: &str) -> SourceRef {
+        SourceRef::new(SourceKind::Secret, Namespace::parse("shop").unwrap(), name).unwrap()
+    }
+
+    fn version(number: &str) -> Version {
+        Version::try_from(number.to_owned()).unwrap()
+    }
+
+    fn named(keys: &[&str]) -> Keys {
+        Keys::Named(keys.iter().map(|key| (*key).to_owned()).collect())
+    }
+
+    fn record(key: &DigestKey) -> (Record, Digest) {
+        let digest = Content::new(BTreeMap::new(), BTreeMap::new()).digest(&source("db"), &Keys::Whole, key);
+        let mut record = Record::new(key, Cause { event: EventTag::of("s", "1"), changed: vec!["Secret/db".to_owned()] });
+        record.note(&source("db"), &Keys::Whole, version("7"), digest);
+        (record, digest)
+    }
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        let key = DigestKey::new(b"one");
+        let (record, digest) = record(&key);
+        let read = Record::read(&record.to_annotation()).unwrap();
+        assert_eq!(read, record);
+        assert_eq!(read.knows(&source("db"), &Keys::Whole, &key), Known::Content(version("7"), digest));
+        assert_eq!(read.knows(&source("other"), &Keys::Whole, &key), Known::Nothing);
+    }
+
+    #[test]
+    fn a_record_of_another_key_or_of_other_keys_knows_the_version_alone() {
+        let (record, _) = record(&DigestKey::new(b"one"));
+        assert_eq!(record.knows(&source("db"), &Keys::Whole, &DigestKey::new(b"two")), Known::Version(version("7")));
+        assert_eq!(record.knows(&source("db"), &named(&["a"]), &DigestKey::new(b"one")), Known::Version(version("7")));
+        let other_recipe = record.to_annotation().replace("\"recipe\":1", "\"recipe\":2");
+        let other_recipe = Record::read(&other_recipe).unwrap();
+        assert_eq!(other_recipe.knows(&source("db"), &Keys::Whole, &DigestKey::new(b"one")), Known::Version(version("7")));
+    }
+
+    #[test]
+    fn what_is_no_record_is_none() {
+        for text in ["", "null", "{}", "[]", "{\"recipe\":1}", "nonsense"] {
+            assert_eq!(Record::read(text), None, "{text}");
+        }
+        let (record, _) = record(&DigestKey::new(b"one"));
+        assert_eq!(Record::read(&record.to_annotation().replace("\"7\"", "\"0\"")), None);
+    }
+
+    #[test]
+    fn a_source_that_is_gone_keeps_what_was_known_of_it() {
+        let key = DigestKey::new(b"one");
+        let (older, digest) = record(&key);
+        let mut newer = Record::new(&key, older.cause.clone());
+        newer.carry_over(&source("db"), &older);
+        assert_eq!(newer.knows(&source("db"), &Keys::Whole, &key), Known::Content(version("7"), digest));
+    }
+
+    #[test]
+    fn every_rollout_has_a_tag_of_its_own() {
+        let key = DigestKey::new(b"one");
+        let (first, digest) = record(&key);
+        let mut back_again = first.clone();
+        back_again.note(&source("db"), &Keys::Whole, version("9"), digest);
+        assert_ne!(first.tag(), back_again.tag());
+        assert_eq!(first.tag(), record(&key).0.tag());
+    }
+
+    #[test]
+    fn events_are_the_same_where_source_and_id_are() {
+        assert_eq!(EventTag::of("a", "b"), EventTag::of("a", "b"));
+        assert_ne!(EventTag::of("ab", ""), EventTag::of("a", "b"));
+    }
+
+    #[test]
+    fn tags_of_keys_tell_selections_apart() {
+        let tags = [Keys::Whole, named(&[]), named(&["a"]), named(&["a", "b"]), named(&["ab"])].map(|keys| keys_tag(&keys));
+        let distinct: std::collections::BTreeSet<_> = tags.iter().collect();
+        assert_eq!(distinct.len(), tags.len());
+    }
+}

@@ -1,0 +1,134 @@
+//! What became of a workload, as the CloudEvent that tells it: its types, extensions and data are a contract
+//! (docs/events.md).
+//!
+//! Invariants: the id of an event is derived from what it reports, so that a report sent again is the same event; no
+//! value and no digest of a source is in it, only names of keys.
+//! Left out: sending (edge/outbox.rs), and how a chat words it.
+
+use cloudevents::{Event, EventBuilder, EventBuilderV10};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::json;
+
+use super::content::ChangedKeys;
+use super::opt_in::Reason;
+use super::record::tag;
+use super::source::SourceRef;
+use super::workload::WorkloadId;
+
+/// The type of the event for a workload that was rolled out.
+pub const RELOADED: &str = "dev.confroll.workload.reloaded.v1";
+/// The type of the event for a workload that should have been rolled out and was not.
+pub const RELOAD_FAILED: &str = "dev.confroll.workload.reload-failed.v1";
+
+/// The longest message of a failure, in characters: an admission error can quote whole objects.
+const LONGEST_MESSAGE: usize = 300;
+
+/// What became of one workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReloadReport {
+    /// Which workload.
+    pub workload: WorkloadId,
+    /// Reloaded or not.
+    pub outcome: Outcome,
+    /// The sources whose content changed.
+    pub sources: Vec<ReportedSource>,
+    /// When the workload was patched, or the patch refused.
+    pub at: Timestamp,
+    /// What makes this report's id: other for every rollout, the same for one told twice.
+    pub identity: String,
+}
+
+/// How it went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The pod template was changed; the workload's controller does the rest.
+    Reloaded,
+    /// The API server refuses the change, and would again.
+    Failed {
+        /// Its first line, without control characters, at most 300 characters.
+        message: String,
+    },
+}
+
+/// A source as a report names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportedSource {
+    /// Which source.
+    pub source: SourceRef,
+    /// Why it counts, where that is known.
+    pub reason: Option<Reason>,
+    /// The names of the keys that changed, where that is known.
+    pub keys: ChangedKeys,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data<'a> {
+    outcome: &'a str,
+    cluster: &'a str,
+    namespace: &'a str,
+    workload: serde_json::Value,
+    sources: Vec<serde_json::Value>,
+    strategy: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    at: String,
+}
+
+impl Outcome {
+    /// A failure with the first line of what the API server said.
+    #[must_use]
+    pub fn failed(message: &str) -> Self {
+        let line = message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        Self::Failed { message: line.chars().filter(|c| !c.is_control()).take(LONGEST_MESSAGE).collect() }
+    }
+}
+
+impl ReloadReport {
+    /// The report as a CloudEvent. An error says which attribute the builder would not take.
+    pub fn to_event(&self, cluster: &str) -> Result<Event, cloudevents::event::EventBuilderError> {
+        let id = &self.workload;
+        let (namespace, kind) = (id.namespace.as_str(), id.kind.kind);
+        let (outcome, event_type, severity, message) = match &self.outcome {
+            Outcome::Reloaded => ("reloaded", RELOADED, "info", None),
+            Outcome::Failed { message } => ("failed", RELOAD_FAILED, "error", Some(message.as_str())),
+        };
+        let data = Data {
+            outcome,
+            cluster,
+            namespace,
+            workload: json!({ "apiVersion": id.kind.api_version(), "kind": kind, "name": id.name }),
+            sources: self.sources.iter().map(ReportedSource::to_json).collect(),
+            strategy: "annotations",
+            reason: self.sources.iter().find_map(|source| source.reason).map(Reason::as_str),
+            message,
+            at: self.at.to_string(),
+        };
+        EventBuilderV10::new()
+            .id(tag(&[cluster, namespace, kind, &id.name, outcome, &self.identity]))
+            .source(format!("/clusters/{cluster}/namespaces/{namespace}"))
+            .ty(event_type)
+            .subject(id.to_string())
+            .time(self.at.to_string())
+            .extension("cluster", cluster)
+            .extension("namespace", namespace)
+            .extension("kind", kind)
+            .extension("name", id.name.as_str())
+            .extension("severity", severity)
+            .data("application/json", json!(data))
+            .build()
+    }
+}
+
+impl ReportedSource {
+    fn to_json(&self) -> serde_json::Value {
+        let mut json = json!({ "kind": self.source.kind.as_str(), "name": self.source.name(), "change": "updated" });
+        if self.keys != ChangedKeys::default() {
+            json["keys"] = json!(self.keys);
+        }
+        json
+    }
+}

@@ -1,0 +1,18 @@
+//! What was set for all workloads at once, as the core needs it.
+//!
+//! Invariant: made once at the start and never changed, so that a decision depends on nothing but its inputs.
+//! Left out: where a setting comes from (edge/config.rs).
+
+use super::content::DigestKey;
+use super::opt_in::{AnnotationKeys, Unmarked};
+
+/// The rules by which every decision is made.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// How the annotations are called.
+    pub annotations: AnnotationKeys,
+    /// What happens to a workload that says nothing.
+    pub unmarked: Unmarked,
+    /// The key of every digest.
+    pub digest_key: DigestKey,
+}

@@ -1,0 +1,160 @@
+//! A ConfigMap or Secret as it is at one version.
+//!
+//! Invariant: what cannot be read of an object is an error that names the object and shows nothing of its content.
+//! Left out: how it was fetched (edge/cluster.rs).
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::content::Content;
+use super::opt_in::{AnnotationKeys, SourceMarks};
+use super::source::{SourceKind, SourceRef};
+use super::version::Version;
+
+/// A source as the API server had it at [`SourceObject::version`].
+#[derive(Clone, Debug)]
+pub struct SourceObject {
+    /// Which source.
+    pub source: SourceRef,
+    /// The version that was read.
+    pub version: Version,
+    /// When this object was created.
+    pub created: Option<Timestamp>,
+    /// When its data was last written, by the server's own bookkeeping (`managedFields`; whole seconds).
+    pub data_written: Option<Timestamp>,
+    /// What its annotations say: ignored, matched.
+    pub marks: SourceMarks,
+    /// Its data.
+    pub content: Content,
+}
+
+/// An object that is not as Kubernetes writes it. Says where the parser stood, never what it saw there.
+#[derive(Debug, thiserror::Error)]
+#[error("{what} cannot be read: the API server's answer has another shape (line {line}, column {column})")]
+pub struct ShapeError {
+    /// What was being read: `Secret/db`, `the Deployments of shop`.
+    pub what: String,
+    line: usize,
+    column: usize,
+}
+
+impl ShapeError {
+    /// Keeps the place of a parser's error and drops its text, which may quote content.
+    #[must_use]
+    pub fn new(what: impl Into<String>, error: &serde_json::Error) -> Self {
+        Self { what: what.into(), line: error.line(), column: error.column() }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Shape<'a> {
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+    data: Option<BTreeMap<String, Option<String>>>,
+    binary_data: Option<BTreeMap<String, Option<String>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata<'a> {
+    resource_version: Version,
+    creation_timestamp: Option<Timestamp>,
+    annotations: Option<BTreeMap<String, String>>,
+    #[serde(borrow)]
+    managed_fields: Option<Vec<ManagedFields<'a>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ManagedFields<'a> {
+    time: Option<Timestamp>,
+    #[serde(borrow)]
+    fields_v1: Option<&'a RawValue>,
+}
+
+impl SourceObject {
+    /// Reads an object from the JSON of the API server.
+    pub fn read(source: &SourceRef, json: &str, keys: &AnnotationKeys) -> Result<Self, ShapeError> {
+        let shape: Shape<'_> = serde_json::from_str(json).map_err(|error| ShapeError::new(source.to_string(), &error))?;
+        let data = without_nulls(shape.data);
+        let content = match source.kind {
+            SourceKind::ConfigMap => Content::new(data, without_nulls(shape.binary_data)),
+            SourceKind::Secret => Content::new(BTreeMap::new(), data),
+        };
+        Ok(Self {
+            source: source.clone(),
+            version: shape.metadata.resource_version,
+            created: shape.metadata.creation_timestamp,
+            data_written: data_written(shape.metadata.managed_fields.as_deref().unwrap_or_default()),
+            marks: SourceMarks::of(&shape.metadata.annotations.unwrap_or_default(), keys),
+            content,
+        })
+    }
+}
+
+/// A key with a null value is a key with an empty one, as the API server reads it.
+fn without_nulls(data: Option<BTreeMap<String, Option<String>>>) -> BTreeMap<String, String> {
+    data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect()
+}
+
+/// The latest time at which somebody wrote a field of the data.
+fn data_written(managed: &[ManagedFields<'_>]) -> Option<Timestamp> {
+    let of_data = |fields: &RawValue| {
+        serde_json::from_str::<BTreeMap<String, &RawValue>>(fields.get())
+            .is_ok_and(|fields| fields.contains_key("f:data") || fields.contains_key("f:binaryData"))
+    };
+    managed.iter().filter(|entry| entry.fields_v1.is_some_and(of_data)).filter_map(|entry| entry.time).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::references::Keys;
+    use super::super::source::Namespace;
+    use super::*;
+
+    fn read(kind: SourceKind, json: &str) -> Result<SourceObject, ShapeError> {
+        let source = SourceRef::new(kind, Namespace::parse("shop").unwrap(), "app").unwrap();
+        SourceObject::read(&source, json, &AnnotationKeys::default())
+    }
+
+    #[test]
+    fn the_time_of_the_data_is_that_of_the_last_manager_that_wrote_data() {
+        let json = r#"{"metadata":{"resourceVersion":"7","creationTimestamp":"2026-01-01T00:00:00Z","managedFields":[
+            {"time":"2026-01-02T00:00:00Z","fieldsV1":{"f:data":{"f:a":{}}}},
+            {"time":"2026-01-03T00:00:00Z","fieldsV1":{"f:metadata":{"f:labels":{}}}},
+            {"time":"2026-01-01T00:00:00Z","fieldsV1":{"f:data":{".":{}}}}]},"data":{"a":"1"}}"#;
+        let object = read(SourceKind::ConfigMap, json).unwrap();
+        assert_eq!(object.data_written, Some("2026-01-02T00:00:00Z".parse().unwrap()));
+        assert_eq!(object.version.to_string(), "7");
+    }
+
+    #[test]
+    fn nulls_and_absent_maps_are_empty() {
+        let with_null = read(SourceKind::Secret, r#"{"metadata":{"resourceVersion":"7","annotations":null},"data":{"a":null}}"#);
+        let with_empty = read(SourceKind::Secret, r#"{"metadata":{"resourceVersion":"7"},"data":{"a":""}}"#);
+        assert_eq!(with_null.unwrap().content, with_empty.unwrap().content);
+        let none = read(SourceKind::Secret, r#"{"metadata":{"resourceVersion":"7"},"data":null}"#).unwrap();
+        assert_eq!(none.content, Content::default());
+    }
+
+    #[test]
+    fn a_secret_that_cannot_be_read_is_not_quoted() {
+        let error = read(SourceKind::Secret, r#"{"metadata":{"resourceVersion":"7"},"data":{"a":["hunter2"]}}"#);
+        let text = format!("{error:?} {}", error.as_ref().unwrap_err());
+        assert!(!text.contains("hunter2") && text.contains("Secret/app"), "{text}");
+        let version = read(SourceKind::Secret, r#"{"metadata":{"resourceVersion":"hunter2"}}"#).unwrap_err();
+        assert!(!version.to_string().contains("hunter2"));
+    }
+
+    #[test]
+    fn a_configmap_keeps_text_and_binary_apart() {
+        let text = read(SourceKind::ConfigMap, r#"{"metadata":{"resourceVersion":"7"},"data":{"a":"MQ=="}}"#).unwrap();
+        let binary = read(SourceKind::ConfigMap, r#"{"metadata":{"resourceVersion":"7"},"binaryData":{"a":"MQ=="}}"#).unwrap();
+        assert_ne!(text.content, binary.content);
+        assert_eq!(text.content.changed_keys(&binary.content, &Keys::Whole).changed, ["a".to_owned()].into());
+    }
+}

@@ -1,0 +1,191 @@
+//! A workload as the core sees it: who it is, what it asks for, what it uses and what it was last seen to run on.
+//!
+//! Invariant: annotations and pod template are read here, once; later code sees only what they mean. An object that
+//! cannot be read is an error of its own and keeps no other from being read.
+//! Left out: its status and everything else of its spec.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::opt_in::OptIn;
+use super::pod_template::PodTemplate;
+use super::record::{OBSERVED, Record};
+use super::references::{References, Usage};
+use super::rules::Rules;
+use super::source::{Namespace, SourceKind, SourceRef};
+use super::source_object::ShapeError;
+use super::version::Version;
+use super::workload_kind::WorkloadKind;
+
+/// A workload by kind, namespace and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkloadId {
+    /// Its row of the table of kinds.
+    pub kind: &'static WorkloadKind,
+    /// Where it lives.
+    pub namespace: Namespace,
+    /// Its name, as the API server gave it.
+    pub name: String,
+}
+
+/// `Deployment/api`: the namespace is left to the reader, who always has it.
+impl fmt::Display for WorkloadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind.kind, self.name)
+    }
+}
+
+/// A workload at one version.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// Which workload.
+    pub id: WorkloadId,
+    /// Tells it from a later one of the same name.
+    pub uid: String,
+    /// The version that was read.
+    pub version: Version,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// What it asks for.
+    pub opt_in: OptIn,
+    /// What its pod template uses.
+    pub references: References,
+    /// What it was last seen to run on.
+    pub record: Option<Record>,
+    /// Who writes its pod template.
+    pub owner: Owner,
+}
+
+/// Who has the say over a workload's pod template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Its users.
+    Users,
+    /// A Knative Revision, which would take any change back at once.
+    KnativeRevision,
+}
+
+/// One page of a LIST.
+#[derive(Debug)]
+pub struct WorkloadPage {
+    /// What could be read.
+    pub workloads: Vec<Workload>,
+    /// What could not.
+    pub unreadable: Vec<ShapeError>,
+    /// How to ask for the next page; `None` on the last.
+    pub next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct List<'a> {
+    metadata: ListMetadata,
+    #[serde(borrow)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct ListMetadata {
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+    uid: String,
+    #[serde(rename = "resourceVersion")]
+    version: Version,
+    #[serde(rename = "creationTimestamp")]
+    created: Option<Timestamp>,
+    annotations: Option<BTreeMap<String, String>>,
+    #[serde(rename = "ownerReferences")]
+    owners: Option<Vec<OwnerReference>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OwnerReference {
+    api_version: String,
+    controller: Option<bool>,
+}
+
+impl Workload {
+    /// Reads a workload from the JSON of the API server.
+    pub fn read(kind: &'static WorkloadKind, namespace: &Namespace, json: &str, rules: &Rules) -> Result<Self, ShapeError> {
+        let shape_error = |error: &serde_json::Error| ShapeError::new(format!("a {} of {namespace}", kind.kind), error);
+        let metadata: Metadata = at_path(json, &["metadata"]).map_err(|error| shape_error(&error))?;
+        let id = WorkloadId { kind, namespace: namespace.clone(), name: metadata.name };
+        let template: PodTemplate =
+            at_path(json, kind.template_path).map_err(|error| ShapeError::new(format!("{id} of {namespace}"), &error))?;
+        let annotations = metadata.annotations.unwrap_or_default();
+        Ok(Self {
+            uid: metadata.uid,
+            version: metadata.version,
+            created: metadata.created,
+            opt_in: OptIn::of(&annotations, template.annotations(), &rules.annotations, rules.unmarked),
+            references: References::of(&template),
+            record: annotations.get(OBSERVED).and_then(|text| Record::read(text)),
+            owner: owner(metadata.owners.as_deref().unwrap_or_default()),
+            id,
+        })
+    }
+
+    /// Reads one page of a LIST.
+    pub fn read_page(kind: &'static WorkloadKind, namespace: &Namespace, json: &str, rules: &Rules) -> Result<WorkloadPage, ShapeError> {
+        let list: List<'_> = serde_json::from_str(json)
+            .map_err(|error| ShapeError::new(format!("the list of {} in {namespace}", kind.plural), &error))?;
+        let mut page = WorkloadPage {
+            workloads: Vec::new(),
+            unreadable: Vec::new(),
+            next: list.metadata.next.filter(|token| !token.is_empty()),
+        };
+        for item in list.items.unwrap_or_default() {
+            match Self::read(kind, namespace, item.get(), rules) {
+                Ok(workload) => page.workloads.push(workload),
+                Err(error) => page.unreadable.push(error),
+            }
+        }
+        Ok(page)
+    }
+
+    /// How the pod template uses a source, if it does.
+    #[must_use]
+    pub fn usage(&self, source: &SourceRef) -> Option<&Usage> {
+        self.references.usage(source.kind, source.name())
+    }
+
+    /// The sources, known by name, that may count for this workload: those its template uses, those that an annotation
+    /// names in full, and those in its record. Whether one does count only its own annotations tell.
+    #[must_use]
+    pub fn candidates(&self) -> BTreeSet<SourceRef> {
+        let referenced = self.references.iter().map(|(kind, name, _)| (kind, name));
+        let named = SourceKind::ALL.into_iter().flat_map(|kind| {
+            self.opt_in.named(kind).iter().filter_map(move |pattern| pattern.literal().map(|name| (kind, name)))
+        });
+        let by_name = referenced
+            .chain(named)
+            .filter_map(|(kind, name)| SourceRef::new(kind, self.id.namespace.clone(), name).ok());
+        by_name.chain(self.record.iter().flat_map(|record| record.sources(&self.id.namespace))).collect()
+    }
+}
+
+/// Parses what stands at a path of an object and skips everything else.
+fn at_path<'a, T: Deserialize<'a>>(json: &'a str, path: &[&str]) -> Result<T, serde_json::Error> {
+    let mut json = json;
+    for step in path {
+        let mut fields: BTreeMap<&str, &RawValue> = serde_json::from_str(json)?;
+        json = fields.remove(step).map_or("null", RawValue::get);
+    }
+    serde_json::from_str(json)
+}
+
+fn owner(owners: &[OwnerReference]) -> Owner {
+    let is_revision = |owner: &OwnerReference| {
+        owner.controller == Some(true) && owner.api_version.starts_with("serving.knative.dev/")
+    };
+    if owners.iter().any(is_revision) { Owner::KnativeRevision } else { Owner::Users }
+}
