@@ -4,6 +4,8 @@
 //! reply; everything is finished before the answer, since a pod that scales to zero gets no CPU after it.
 //! Left out: what an event means (reload/change.rs) and which status a failure has (failure.rs).
 
+use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,12 +19,17 @@ use cloudevents::binding::http::to_event;
 use cloudevents::event::SpecVersion;
 use cloudevents::{AttributesReader as _, Event};
 use http::{HeaderMap, StatusCode, header};
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use tokio::time::timeout;
 
 use super::failure::Failure;
 use super::lane::{EventOutcome, Lanes, Ticket};
 use super::metrics::Metrics;
 use crate::reload::change::Change;
+
+/// How the content type of a structured event begins.
+const STRUCTURED: &[u8] = b"application/cloudevents";
 
 /// What the routes share.
 #[derive(Clone)]
@@ -91,11 +98,44 @@ fn read_event(headers: &HeaderMap, body: Bytes) -> Result<Event, Failure> {
             return Err(Failure::NoEvent(format!("the header {name} stands there twice")));
         }
     }
+    if headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(STRUCTURED)) {
+        serde_json::from_slice::<DistinctKeys>(&body).map_err(|_| Failure::NoEvent(
+            "its JSON cannot be read, or an attribute stands there twice".to_owned(),
+        ))?;
+    }
     let event = to_event(headers, body.to_vec()).map_err(|error| Failure::NoEvent(why(&error).to_owned()))?;
     if event.specversion() != SpecVersion::V10 {
         return Err(Failure::NoEvent("its specversion is 0.3".to_owned()));
     }
     Ok(event)
+}
+
+/// A JSON object in which no key stands twice: the SDK would take the last.
+struct DistinctKeys;
+
+impl<'de> Deserialize<'de> for DistinctKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for DistinctKeys {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+        let mut seen = HashSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            map.next_value::<IgnoredAny>()?;
+            if !seen.insert(key) {
+                return Err(A::Error::custom("a key stands there twice"));
+            }
+        }
+        Ok(self)
+    }
 }
 
 /// Why the SDK could not read an event, without what it quotes of it.

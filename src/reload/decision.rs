@@ -144,9 +144,103 @@ pub enum Settling {
 pub fn settling(workload: &Workload) -> Settling {
     let by_pattern = |kind: &SourceKind| workload.opt_in.named(*kind).iter().any(|pattern| pattern.literal().is_none());
     let may_count = |source: &SourceRef| {
-        let answer = workload.opt_in.asks_for(source.kind, source.name(), &SourceMarks::matching(), workload.usage(source));
+        let answer = workload.opt_in.asks_for(source.kind, source.name(), &SourceMarks::unread(), workload.usage(source));
         matches!(answer, Answer::Counts(_))
     };
     let several = workload.candidates().iter().filter(|source| may_count(source)).nth(1).is_some();
     if several || SourceKind::ALL.iter().any(by_pattern) { Settling::WaitsForOthers } else { Settling::AtOnce }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{app_at, deployment, rules, version, workload, workload_that_runs_on};
+    use super::*;
+
+    fn compared(workload: &Workload, source: &SourceObject, order: ReadOrder) -> Comparison {
+        let counted = counts(workload, source, &rules()).unwrap();
+        compare(workload, source, &counted, order, &rules())
+    }
+
+    #[test]
+    fn a_record_that_matches_is_the_end_of_it() {
+        let workload = workload_that_runs_on(&app_at(10, "1"));
+        assert_eq!(compared(&workload, &app_at(10, "1"), ReadOrder::Unknown), Comparison::Same);
+        // A label edit: another version, the same content.
+        assert_eq!(compared(&workload, &app_at(11, "1"), ReadOrder::Unknown), Comparison::Same);
+        assert_eq!(compared(&workload, &app_at(11, "2"), ReadOrder::Unknown), Comparison::Changed);
+    }
+
+    #[test]
+    fn a_source_that_was_read_too_early_is_read_again_and_not_rolled_back() {
+        let workload = workload_that_runs_on(&app_at(12, "2"));
+        assert_eq!(compared(&workload, &app_at(11, "1"), ReadOrder::Unknown), Comparison::Outdated);
+        // Versions that are lower for good, after a restore from a backup: content decides.
+        assert_eq!(compared(&workload, &app_at(11, "1"), ReadOrder::SourceLast), Comparison::Changed);
+        assert_eq!(compared(&workload, &app_at(11, "2"), ReadOrder::SourceLast), Comparison::Same);
+    }
+
+    #[test]
+    fn without_a_record_only_the_past_can_tell() {
+        let source = app_at(60, "1");
+        assert_eq!(compared(&workload(&deployment()), &source, ReadOrder::Unknown), Comparison::AskThePast(Since::Birth));
+    }
+
+    #[test]
+    fn a_record_of_other_keys_tells_from_which_version_on_a_difference_counts() {
+        let mut json = deployment();
+        let observed = workload_that_runs_on(&app_at(10, "1")).record.unwrap().to_annotation();
+        json["metadata"]["annotations"]["confroll.dev/observed"] = json!(observed);
+        json["spec"]["template"]["spec"]["containers"][0] = json!({ "name": "main", "env": [
+            { "name": "A", "valueFrom": { "configMapKeyRef": { "name": "app", "key": "a" } } } ] });
+        let workload = workload(&json);
+        let expected = Comparison::AskThePast(Since::Version(version(10)));
+        assert_eq!(compared(&workload, &app_at(11, "1"), ReadOrder::Unknown), expected);
+        assert_eq!(compared(&workload, &app_at(10, "1"), ReadOrder::Unknown), Comparison::Same);
+    }
+
+    #[test]
+    fn only_the_keys_that_are_used_count_unless_the_source_is_named() {
+        let mut json = deployment();
+        json["spec"]["template"]["spec"]["containers"][0] = json!({ "name": "main", "env": [
+            { "name": "A", "valueFrom": { "configMapKeyRef": { "name": "app", "key": "other" } } } ] });
+        let used = counts(&workload(&json), &app_at(10, "1"), &rules()).unwrap();
+        assert_eq!(used.keys, Keys::Named(["other".to_owned()].into()));
+        json["metadata"]["annotations"] = json!({ "configmap.reloader.stakater.com/reload": "app" });
+        let named = counts(&workload(&json), &app_at(10, "1"), &rules()).unwrap();
+        assert_eq!((named.keys, named.reason), (Keys::Whole, Reason::NamedInAnnotation));
+    }
+
+    #[test]
+    fn the_deployment_of_a_knative_revision_is_left_to_its_service() {
+        let mut json = deployment();
+        json["metadata"]["ownerReferences"] = json!([{ "apiVersion": "serving.knative.dev/v1", "kind": "Revision", "controller": true }]);
+        assert_eq!(counts(&workload(&json), &app_at(10, "1"), &rules()).unwrap_err(), Skip::OwnedByKnativeRevision);
+        json["metadata"]["ownerReferences"][0]["controller"] = json!(false);
+        assert!(counts(&workload(&json), &app_at(10, "1"), &rules()).is_ok());
+    }
+
+    #[test]
+    fn a_workload_waits_only_if_a_second_source_may_count() {
+        let env_from = |names: &[&str]| {
+            let mut json = deployment();
+            let refs: Vec<_> = names.iter().map(|name| json!({ "configMapRef": { "name": name } })).collect();
+            json["spec"]["template"]["spec"]["containers"][0]["envFrom"] = json!(refs);
+            json
+        };
+        assert_eq!(settling(&workload(&env_from(&["app"]))), Settling::AtOnce);
+        assert_eq!(settling(&workload(&env_from(&["app", "app"]))), Settling::AtOnce);
+        assert_eq!(settling(&workload(&env_from(&["app", "db"]))), Settling::WaitsForOthers);
+        let mut excluded = env_from(&["app", "db"]);
+        excluded["metadata"]["annotations"]["configmaps.exclude.reloader.stakater.com/reload"] = json!("db");
+        assert_eq!(settling(&workload(&excluded)), Settling::AtOnce);
+        let mut typed = env_from(&["app"]);
+        typed["metadata"]["annotations"] = json!({ "configmap.reloader.stakater.com/auto": "true" });
+        typed["spec"]["template"]["spec"]["containers"][0]["envFrom"][1] = json!({ "secretRef": { "name": "db" } });
+        assert_eq!(settling(&workload(&typed)), Settling::AtOnce);
+        let mut pattern = env_from(&[]);
+        pattern["metadata"]["annotations"] = json!({ "secret.reloader.stakater.com/reload": "db-.*" });
+        assert_eq!(settling(&workload(&pattern)), Settling::WaitsForOthers);
+    }
 }

@@ -27,6 +27,8 @@ pub mod rollout;
 pub mod rules;
 pub mod source;
 pub mod source_object;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod version;
 pub mod workload;
 pub mod workload_kind;

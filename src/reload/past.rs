@@ -97,3 +97,97 @@ fn judge_bookkeeping(now: &SourceObject, workload: &Workload) -> Judgement {
         _ => Judgement::Unchanged(Skip::SameContent),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{app_at, deployment, rules, source_from, version, workload};
+    use super::*;
+
+    /// `value` at `number`, until `replaced_at`.
+    fn earlier(number: u64, value: &str, replaced_at: u64) -> EarlierVersion {
+        EarlierVersion { object: app_at(number, value), replaced_at: version(replaced_at) }
+    }
+
+    fn digest(value: &str) -> Digest {
+        let source = app_at(1, value);
+        source.content.digest(&source.source, &Keys::Whole, &rules().digest_key)
+    }
+
+    /// Judges for a workload at version 50 and a source that holds "new" now.
+    fn judged(earlier: &EarlierVersion, since: Since) -> Judgement {
+        judge(earlier, digest("new"), &Keys::Whole, since, &workload(&deployment()), &rules())
+    }
+
+    #[test]
+    fn a_workload_that_was_there_before_the_change_runs_on_the_old() {
+        assert_eq!(judged(&earlier(40, "old", 60), Since::Birth), Judgement::Changed);
+    }
+
+    #[test]
+    fn a_label_edit_says_nothing_so_one_looks_further() {
+        assert_eq!(judged(&earlier(40, "new", 60), Since::Birth), Judgement::LookFurther);
+    }
+
+    #[test]
+    fn a_workload_written_after_the_change_may_have_been_born_after_it() {
+        let judgement = judged(&earlier(30, "old", 40), Since::Birth);
+        assert_eq!(judgement, Judgement::WasItUsedAt(version(40)));
+        let (now, rules) = (app_at(40, "new"), rules());
+        assert_eq!(judge_use(None, &now, &rules), Judgement::Unchanged(Skip::BornLater));
+        assert_eq!(judge_use(Some(&workload(&deployment())), &now, &rules), Judgement::Changed);
+        let mut unused = deployment();
+        unused["spec"]["template"]["spec"]["containers"] = json!([{ "name": "main" }]);
+        assert_eq!(judge_use(Some(&workload(&unused)), &now, &rules), Judgement::Unchanged(Skip::BornLater));
+    }
+
+    #[test]
+    fn a_record_without_a_usable_digest_is_compared_at_the_version_it_saw() {
+        let since = Since::Version(version(40));
+        assert_eq!(judged(&earlier(55, "between", 60), since), Judgement::LookFurther);
+        assert_eq!(judged(&earlier(40, "old", 55), since), Judgement::Changed);
+        assert_eq!(judged(&earlier(40, "new", 55), since), Judgement::Unchanged(Skip::SameContent));
+        // It went there and back again.
+        assert_eq!(judged(&earlier(39, "new", 55), since), Judgement::Unchanged(Skip::SameContent));
+    }
+
+    fn ended(end: PastEnd, oldest: Option<&EarlierVersion>, now: &SourceObject) -> Judgement {
+        judge_end(end, oldest, now, digest("new"), &Keys::Whole, &workload(&deployment()), &rules())
+    }
+
+    /// The source now: created and its data last written at these seconds of a day, the workload's being its first.
+    fn now_with(created: &str, written: &str) -> SourceObject {
+        source_from(&json!({ "metadata": { "resourceVersion": "60", "creationTimestamp": created, "managedFields": [
+            { "time": written, "fieldsV1": { "f:data": {} } } ] }, "data": { "a": "new" } }))
+    }
+
+    #[test]
+    fn where_the_past_ends_what_was_seen_decides() {
+        let now = app_at(60, "new");
+        let (same, differs) = (earlier(55, "new", 60), earlier(55, "between", 60));
+        let nothing = Judgement::Unchanged(Skip::SameContent);
+        assert_eq!(ended(PastEnd::Created, None, &now), nothing);
+        assert_eq!(ended(PastEnd::Created, Some(&same), &now), nothing);
+        assert_eq!(ended(PastEnd::Compacted, Some(&same), &now), nothing);
+        assert_eq!(ended(PastEnd::Compacted, Some(&differs), &now), Judgement::Changed);
+        assert_eq!(ended(PastEnd::TooManyVersions, Some(&same), &now), Judgement::Changed);
+    }
+
+    #[test]
+    fn where_there_is_no_past_the_servers_bookkeeping_decides() {
+        // The workload was created on 2026-01-01 at midnight.
+        let rows = [
+            ("2025-12-01T00:00:00Z", "2026-01-01T00:00:01Z", Judgement::Changed),
+            ("2025-12-01T00:00:00Z", "2026-01-01T00:00:00Z", Judgement::Changed), // the same second: rather once too often
+            ("2025-12-01T00:00:00Z", "2025-12-31T23:59:59Z", Judgement::Unchanged(Skip::SameContent)),
+            ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", Judgement::Unchanged(Skip::SameContent)), // made together
+            ("2026-01-02T00:00:00Z", "2026-01-02T00:00:00Z", Judgement::Unchanged(Skip::SameContent)), // made later
+        ];
+        for end in [PastEnd::Compacted, PastEnd::Refused] {
+            for (created, written, expected) in rows {
+                assert_eq!(ended(end, None, &now_with(created, written)), expected, "{created} {written}");
+            }
+        }
+    }
+}

@@ -11,7 +11,10 @@ use std::{
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -30,6 +33,7 @@ pub struct Part {
     name: String,
     pid: Pid,
     child: Mutex<Child>,
+    killed: AtomicBool,
     log: PathBuf,
     _alive: ChildStdin,
 }
@@ -53,7 +57,7 @@ impl Part {
         let alive = child.stdin.take().with_context(|| format!("{name} has no input"))?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.with_context(|| format!("{name} has no process id"))?;
-        Ok(Self { name: name.to_owned(), pid, child: Mutex::new(child), log, _alive: alive })
+        Ok(Self { name: name.to_owned(), pid, child: Mutex::new(child), killed: AtomicBool::new(false), log, _alive: alive })
     }
 
     /// The process id of the program itself.
@@ -81,7 +85,10 @@ impl Part {
 
     /// Ends it at once, as a lost machine would.
     pub fn kill(&self) {
-        // Fails only for what is gone already.
+        // Once only: afterwards the id may be another's. Until then the watcher keeps it taken.
+        if self.killed.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let _ = kill_process_group(self.pid, Signal::KILL);
         let _ = self.child().wait();
     }

@@ -1,0 +1,67 @@
+//! Words for tests of the core: objects as the API server would write them, read through the same door.
+
+use serde_json::{Value, json};
+
+use super::content::DigestKey;
+use super::opt_in::{AnnotationKeys, Unmarked};
+use super::rules::Rules;
+use super::source::{Namespace, SourceKind, SourceRef};
+use super::source_object::SourceObject;
+use super::version::Version;
+use super::workload::Workload;
+use super::workload_kind::WORKLOAD_KINDS;
+
+pub(crate) fn rules() -> Rules {
+    Rules { annotations: AnnotationKeys::default(), unmarked: Unmarked::LeftAlone, digest_key: DigestKey::new(b"test") }
+}
+
+pub(crate) fn shop() -> Namespace {
+    Namespace::parse("shop").unwrap()
+}
+
+pub(crate) fn version(number: u64) -> Version {
+    Version::try_from(number.to_string()).unwrap()
+}
+
+pub(crate) fn config_map(name: &str) -> SourceRef {
+    SourceRef::new(SourceKind::ConfigMap, shop(), name).unwrap()
+}
+
+/// The ConfigMap `app` at a version, with one key `a`.
+pub(crate) fn app_at(number: u64, value: &str) -> SourceObject {
+    source_from(&json!({ "metadata": { "resourceVersion": number.to_string() }, "data": { "a": value } }))
+}
+
+pub(crate) fn source_from(json: &Value) -> SourceObject {
+    SourceObject::read(&config_map("app"), &json.to_string(), &AnnotationKeys::default()).unwrap()
+}
+
+/// A Deployment `api` at version 50 that asks for everything it uses, and uses the ConfigMap `app` whole.
+pub(crate) fn deployment() -> Value {
+    json!({
+        "metadata": {
+            "name": "api", "uid": "u1", "resourceVersion": "50", "creationTimestamp": "2026-01-01T00:00:00Z",
+            "annotations": { "reloader.stakater.com/auto": "true" },
+        },
+        "spec": { "template": { "spec": { "containers": [
+            { "name": "main", "envFrom": [{ "configMapRef": { "name": "app" } }] },
+        ] } } },
+    })
+}
+
+pub(crate) fn workload(json: &Value) -> Workload {
+    Workload::read(&WORKLOAD_KINDS[0], &shop(), &json.to_string(), &rules()).unwrap()
+}
+
+/// The same Deployment with a record that knows `source`.
+pub(crate) fn workload_that_runs_on(source: &SourceObject) -> Workload {
+    use super::record::{Cause, EventTag, OBSERVED, Record};
+    use super::references::Keys;
+    let rules = rules();
+    let mut record = Record::new(&rules.digest_key, Cause { event: EventTag::of("s", "1"), changed: Vec::new() });
+    let digest = source.content.digest(&source.source, &Keys::Whole, &rules.digest_key);
+    record.note(&source.source, &Keys::Whole, source.version, digest);
+    let mut json = deployment();
+    json["metadata"]["annotations"][OBSERVED] = json!(record.to_annotation());
+    workload(&json)
+}

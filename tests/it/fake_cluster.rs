@@ -1,0 +1,188 @@
+//! An API server in memory, behind a real kube client: for the faults and the order of things that a real one does
+//! not make on demand. It keeps every version of every object, counts requests, checks preconditions and answers as
+//! Kubernetes does; everything that a real server can show is tested on one (see reloading.rs).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+/// `configmaps/app`: all objects live in the namespace `shop`.
+type Key = String;
+/// What a test does to a request before the server sees it: an answer of its own, or nothing.
+type Fault = Box<dyn FnMut(&str, &str) -> Option<(u16, Value)> + Send>;
+
+#[derive(Clone, Default)]
+pub(crate) struct FakeCluster(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    revision: u64,
+    /// Every version of every object, `None` where it was deleted.
+    versions: BTreeMap<Key, Vec<(u64, Option<Value>)>>,
+    compacted: u64,
+    requests: Vec<String>,
+    fault: Option<Fault>,
+}
+
+impl FakeCluster {
+    pub(crate) fn client(&self) -> kube::Client {
+        let state = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let state = state.clone();
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect().await.unwrap().to_bytes();
+                let (status, answer) = state.answer(parts.method.as_str(), &parts.uri.to_string(), &body);
+                let response = Response::builder().status(StatusCode::from_u16(status).unwrap());
+                Ok::<_, std::convert::Infallible>(response.body(Body::from(answer.to_string().into_bytes())).unwrap())
+            }
+        });
+        kube::Client::new(service, "shop")
+    }
+
+    /// Writes an object as a user would, and gives back its version.
+    pub(crate) fn put(&self, key: &str, mut object: Value) -> u64 {
+        let mut state = self.0.lock().unwrap();
+        state.revision += 1;
+        let revision = state.revision;
+        let name = key.split_once('/').unwrap().1;
+        let before = state.now(key).cloned();
+        let kept = |field: &str, fresh: Value| before.as_ref().map_or(fresh, |before| before["metadata"][field].clone());
+        object["metadata"]["name"] = json!(name);
+        object["metadata"]["uid"] = kept("uid", json!(format!("uid-{revision}")));
+        object["metadata"]["creationTimestamp"] = kept("creationTimestamp", json!("2026-01-01T00:00:00Z"));
+        object["metadata"]["resourceVersion"] = json!(revision.to_string());
+        state.versions.entry(key.to_owned()).or_default().push((revision, Some(object)));
+        revision
+    }
+
+    pub(crate) fn delete(&self, key: &str) {
+        let mut state = self.0.lock().unwrap();
+        state.revision += 1;
+        let revision = state.revision;
+        state.versions.get_mut(key).unwrap().push((revision, None));
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Value {
+        self.0.lock().unwrap().now(key).cloned().unwrap_or_default()
+    }
+
+    /// How often the pod template of a workload changed.
+    pub(crate) fn rollouts(&self, key: &str) -> usize {
+        let state = self.0.lock().unwrap();
+        let templates = state.versions[key].iter().flatten_values().map(|object| &object["spec"]["template"]);
+        let templates: Vec<_> = templates.collect();
+        templates.windows(2).filter(|pair| pair[0] != pair[1]).count()
+    }
+
+    /// Forgets everything up to now.
+    pub(crate) fn compact(&self) {
+        let mut state = self.0.lock().unwrap();
+        state.compacted = state.revision;
+    }
+
+    /// Lets `fault` see every request (method, URI) first.
+    pub(crate) fn on_request(&self, fault: impl FnMut(&str, &str) -> Option<(u16, Value)> + Send + 'static) {
+        self.0.lock().unwrap().fault = Some(Box::new(fault));
+    }
+
+    /// The requests so far, as `GET /path`.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.0.lock().unwrap().requests.clone()
+    }
+
+    fn answer(&self, method: &str, uri: &str, body: &[u8]) -> (u16, Value) {
+        self.0.lock().unwrap().requests.push(format!("{method} {uri}"));
+        // Taken out while it runs, so that it may write to the cluster.
+        let fault = self.0.lock().unwrap().fault.take();
+        if let Some(mut fault) = fault {
+            let answer = fault(method, uri);
+            self.0.lock().unwrap().fault.get_or_insert(fault);
+            if let Some(answer) = answer {
+                return answer;
+            }
+        }
+        let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+        let query: BTreeMap<&str, &str> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
+        let rest = path.split_once("/namespaces/shop/").unwrap().1;
+        let mut state = self.0.lock().unwrap();
+        match (method, rest.contains('/')) {
+            ("GET", true) => state.now(rest).map_or_else(|| status(404, "not found"), |object| (200, object.clone())),
+            ("GET", false) => state.list(rest, &query),
+            ("PATCH", true) => state.patch(rest, &serde_json::from_slice(body).unwrap()),
+            _ => status(405, "method not allowed"),
+        }
+    }
+}
+
+impl State {
+    fn now(&self, key: &str) -> Option<&Value> {
+        self.versions.get(key)?.last()?.1.as_ref()
+    }
+
+    fn list(&self, plural: &str, query: &BTreeMap<&str, &str>) -> (u16, Value) {
+        let at: u64 = query.get("resourceVersion").map_or(self.revision, |version| version.parse().unwrap());
+        if at < self.compacted {
+            return status(410, "too old resource version");
+        }
+        let name = query.get("fieldSelector").map(|selector| selector.strip_prefix("metadata.name%3D").unwrap());
+        let prefix = format!("{plural}/{}", name.unwrap_or_default());
+        let matches = |key: &&String| if name.is_some() { **key == prefix } else { key.starts_with(&prefix) };
+        let items: Vec<_> = self
+            .versions
+            .iter()
+            .filter(|(key, _)| matches(key))
+            .filter_map(|(_, versions)| versions.iter().rfind(|(revision, _)| *revision <= at)?.1.clone())
+            .collect();
+        (200, json!({ "metadata": { "resourceVersion": at.to_string() }, "items": items }))
+    }
+
+    fn patch(&mut self, key: &str, patch: &Value) -> (u16, Value) {
+        let Some(mut object) = self.now(key).cloned() else { return status(404, "not found") };
+        if patch["metadata"]["uid"] != object["metadata"]["uid"] {
+            return status(422, "uid: field is immutable");
+        }
+        if patch["metadata"]["resourceVersion"] != object["metadata"]["resourceVersion"] {
+            return status(409, "the object has been modified");
+        }
+        merge(&mut object, patch);
+        self.revision += 1;
+        object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+        self.versions.get_mut(key).unwrap().push((self.revision, Some(object)));
+        (200, json!({ "kind": "PartialObjectMetadata" }))
+    }
+}
+
+/// A refusal as the API server words it.
+pub(crate) fn status(code: u16, message: &str) -> (u16, Value) {
+    (code, json!({ "kind": "Status", "status": "Failure", "code": code, "reason": "x", "message": message }))
+}
+
+/// RFC 7396.
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else { return *target = patch.clone() };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (key, value) in patch {
+        if value.is_null() {
+            target.as_object_mut().unwrap().remove(key);
+        } else {
+            merge(&mut target[key], value);
+        }
+    }
+}
+
+trait FlattenValues<'a> {
+    fn flatten_values(self) -> impl Iterator<Item = &'a Value>;
+}
+
+impl<'a, I: Iterator<Item = &'a (u64, Option<Value>)>> FlattenValues<'a> for I {
+    fn flatten_values(self) -> impl Iterator<Item = &'a Value> {
+        self.filter_map(|(_, object)| object.as_ref())
+    }
+}

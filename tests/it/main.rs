@@ -1,0 +1,18 @@
+//! What Confroll promises, tested through its front door. In reading order:
+
+mod support;
+
+// On an API server in memory: what a real one does not do on demand.
+mod deciding;
+mod fake_cluster;
+mod faults;
+mod racing;
+mod requests;
+
+// At the door.
+mod inbox;
+mod settings;
+
+// The tree itself.
+mod events_doc;
+mod rooms;

@@ -1,0 +1,85 @@
+//! The settings, as somebody who mistypes them meets them: the real binary.
+
+use std::process::Command;
+
+/// Starts the binary with these variables and gives back what it says before it ends.
+fn refusal(variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_confroll"));
+    command.arg("serve").env_clear().envs(variables.iter().copied());
+    let output = command.output().unwrap();
+    assert!(!output.status.success(), "{variables:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_value_that_cannot_be_read_stops_the_start_with_one_sentence() {
+    let rows = [
+        ("PORT", "hunter2", "number"),
+        ("PORT", "70000", "number"),
+        ("ADDRESS", "hunter2", "IP address"),
+        ("K_SINK", "hunter2", "URL"),
+        ("K_SINK", "ftp://hunter2", "URL"),
+        ("CONFROLL_SETTLE", "hunter2", "250ms"),
+        ("CONFROLL_SETTLE", "5", "250ms"),
+        ("CONFROLL_PATCHES", "0", "above 0"),
+        ("CONFROLL_CALL_DEADLINE", "-1s", "250ms"),
+        ("CONFROLL_REQUEST_DEADLINE", "1d", "250ms"),
+        ("CONFROLL_LONGEST_BODY", "4MiB", "number"),
+        ("CONFROLL_AUTO_RELOAD_ALL", "hunter2", "true"),
+        ("CONFROLL_CLUSTER", "a/b", "letters"),
+        ("CONFROLL_LOG_LEVEL", "hunter2", "debug"),
+        ("CONFROLL_LOG_FORMAT", "hunter2", "json"),
+        ("CONFROLL_DIGEST_KEY_FILE", "/no/such/file", "file"),
+        ("CONFROLL_SETLE", "1s", "--help"),
+    ];
+    for (variable, value, says) in rows {
+        let text = refusal(&[(variable, value)]);
+        assert_eq!(text.lines().count(), 1, "{variable}: {text}");
+        assert!(text.contains(variable) && text.contains(says), "{variable}: {text}");
+        assert!(!text.contains("hunter2"), "{variable}: {text}");
+    }
+    let overrides = refusal(&[("K_SINK", "http://sink"), ("K_CE_OVERRIDES", "hunter2")]);
+    assert!(overrides.contains("K_CE_OVERRIDES") && !overrides.contains("hunter2"), "{overrides}");
+    let both = refusal(&[("CONFROLL_DIGEST_KEY", "hunter2"), ("CONFROLL_DIGEST_KEY_FILE", "x")]);
+    assert!(both.contains("one of them") && !both.contains("hunter2"), "{both}");
+}
+
+#[test]
+fn without_a_cluster_it_says_what_to_do() {
+    let text = refusal(&[("HOME", "/nonexistent")]);
+    assert!(text.lines().last().unwrap().contains("KUBECONFIG"), "{text}");
+}
+
+#[test]
+fn what_kubernetes_sets_for_a_service_of_our_name_stops_nothing() {
+    let service_links = [
+        ("CONFROLL_PORT", "tcp://10.0.0.7:80"),
+        ("CONFROLL_PORT_80_TCP_ADDR", "10.0.0.7"),
+        ("CONFROLL_SERVICE_HOST", "10.0.0.7"),
+        ("CONFROLL_SERVICE_PORT_HTTP", "80"),
+        ("CONFROLL_SINK_SERVICE_HOST", "10.0.0.8"),
+        ("HOME", "/nonexistent"),
+    ];
+    let text = refusal(&service_links);
+    assert!(text.lines().last().unwrap().contains("KUBECONFIG"), "it gets as far as the cluster: {text}");
+}
+
+#[test]
+fn help_names_every_setting_and_fits_a_terminal_of_80_columns() {
+    let output = Command::new(env!("CARGO_BIN_EXE_confroll")).args(["serve", "--help"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let too_wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 80).collect();
+    assert_eq!(too_wide, Vec::<&str>::new());
+    let code = include_str!("../../src/edge/config.rs");
+    let fields = code.split_once("struct Variables {").unwrap().1.split_once('}').unwrap().0;
+    for field in fields.lines().filter_map(|line| line.trim().split_once(':')) {
+        assert!(text.contains(&format!("CONFROLL_{}", field.0.to_uppercase())), "{}", field.0);
+    }
+}
+
+#[test]
+fn a_wrong_argument_is_refused_with_a_usage() {
+    let output = Command::new(env!("CARGO_BIN_EXE_confroll")).arg("--sevre").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("Usage"));
+}

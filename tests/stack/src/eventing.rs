@@ -1,0 +1,206 @@
+//! Knative's Broker: its real ingress, filter and in-memory channel dispatcher, without their controllers.
+//!
+//! Invariant: one dispatcher on a machine at a time, as its ports 8080 and 8443 cannot be changed: a second run
+//! waits. Knative's servers listen on all interfaces and cannot be told otherwise.
+
+use std::{
+    io::ErrorKind,
+    net::{Ipv6Addr, TcpListener},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use k8s_openapi::{
+    api::core::v1::{ConfigMap, Namespace},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{Api, Client, ResourceExt, api::PostParams, runtime::wait};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::{
+    access::User,
+    broker::{Addresses, Broker, BrokerDelivery},
+    control_plane::ControlPlane,
+    lock::Lock,
+    part::Part,
+    parts::Parts,
+    port::with_free_ports,
+    run_folder::RunFolder,
+};
+
+const START: Duration = Duration::from_secs(60);
+const NAMESPACE: &str = "knative-eventing";
+const DISPATCHER: &str = "http://127.0.0.1:8080";
+const CRDS: [&str; 8] = [
+    "apiserversource.yaml",
+    "broker.yaml",
+    "channel.yaml",
+    "eventpolicy.yaml",
+    "eventtype.yaml",
+    "in-memory-channel.yaml",
+    "subscription.yaml",
+    "trigger.yaml",
+];
+const CONFIG_MAPS: [&str; 3] = ["features.yaml", "logging.yaml", "observability.yaml"];
+/// Held while a program starts that takes port 8080, or is to be kept from it.
+pub(crate) const PROBE_PORT_LOCK: &str = "probe-port";
+
+/// Running Broker parts; they end with the value.
+#[derive(Debug)]
+pub struct Eventing {
+    addresses: Addresses,
+    ingress: Part,
+    filter: Part,
+    dispatcher: Part,
+    _folder: Arc<RunFolder>,
+    _alone: Lock,
+}
+
+impl Eventing {
+    /// Installs what Knative Eventing needs in a control plane and starts the parts.
+    pub async fn start(control_plane: &ControlPlane, parts: &Parts) -> Result<Self> {
+        install(control_plane, parts).await?;
+        let waiting = "Another run has the Broker's dispatcher, of which a machine can run one: waiting for its end.";
+        let alone = Lock::taken(&parts.lock_file("dispatcher"), waiting).await?;
+        let starter = Starter { control_plane, parts };
+        let dispatcher = starter.dispatcher().await?;
+        let (ingress, ingress_url) = starter.server("broker_ingress", ["INGRESS_PORT", "INGRESS_PORT_HTTPS"]).await?;
+        let (filter, filter_url) = starter.server("broker_filter", ["FILTER_PORT", "FILTER_PORT_HTTPS"]).await?;
+        let access = control_plane.access().clone();
+        let addresses = Addresses { access, ingress: ingress_url, filter: filter_url, dispatcher: DISPATCHER };
+        let folder = control_plane.folder().clone();
+        Ok(Self { addresses, ingress, filter, dispatcher, _folder: folder, _alone: alone })
+    }
+
+    /// Makes a Broker, ready to take events.
+    pub async fn broker(&self, namespace: &str, name: &str, delivery: BrokerDelivery) -> Result<Broker> {
+        Broker::create(self.addresses.clone(), namespace, name, delivery).await
+    }
+
+    /// The parts that run, to be killed or their logs to be read: ingress, filter, dispatcher.
+    #[must_use]
+    pub fn parts(&self) -> [&Part; 3] {
+        [&self.ingress, &self.filter, &self.dispatcher]
+    }
+}
+
+/// What every Go client is given: who it is, and no throttle of its own.
+pub(crate) fn client_environment(control_plane: &ControlPlane, user: User) -> Vec<(&'static str, String)> {
+    let kubeconfig = control_plane.kubeconfig_for(user).to_string_lossy().into_owned();
+    vec![("KUBECONFIG", kubeconfig), ("KUBE_API_QPS", "1000".to_owned()), ("KUBE_API_BURST", "1000".to_owned())]
+}
+
+struct Starter<'a> {
+    control_plane: &'a ControlPlane,
+    parts: &'a Parts,
+}
+
+impl Starter<'_> {
+    async fn dispatcher(&self) -> Result<Part> {
+        let starting = "An adapter starts: waiting for it.";
+        let _lock = Lock::taken(&self.parts.lock_file(PROBE_PORT_LOCK), starting).await?;
+        for port in [8080, 8443] {
+            refuse_taken(port)?;
+        }
+        let mut env = self.environment("dispatcher");
+        env.extend(["MAX_IDLE_CONNS", "MAX_IDLE_CONNS_PER_HOST"].map(|name| (name, "1000".to_owned())));
+        let program = self.parts.program("channel_dispatcher")?;
+        let folder = self.control_plane.folder().path();
+        let dispatcher = Part::start("dispatcher", folder, &program, ["-disable-ha"], env)?;
+        until_it_answers(&dispatcher, DISPATCHER).await?;
+        Ok(dispatcher)
+    }
+
+    async fn server(&self, name: &str, port_names: [&'static str; 2]) -> Result<(Part, String)> {
+        let program = self.parts.program(name)?;
+        with_free_ports(async |ports: [u16; 2]| {
+            let mut env = self.environment(name);
+            env.push(("NAMESPACE", NAMESPACE.to_owned()));
+            env.extend(port_names.iter().zip(ports).map(|(name, port)| (*name, port.to_string())));
+            let server = Part::start(name, self.control_plane.folder().path(), &program, [""; 0], env)?;
+            let url = format!("http://127.0.0.1:{}", ports[0]);
+            until_it_answers(&server, &url).await?;
+            Ok((server, url))
+        })
+        .await
+    }
+
+    fn environment(&self, name: &str) -> Vec<(&'static str, String)> {
+        let mut env = client_environment(self.control_plane, User::Eventing);
+        env.extend([
+            ("SYSTEM_NAMESPACE", NAMESPACE.to_owned()),
+            ("CONFIG_LOGGING_NAME", "config-logging".to_owned()),
+            ("CONFIG_OBSERVABILITY_NAME", "config-observability".to_owned()),
+            ("POD_NAME", name.to_owned()),
+            ("CONTAINER_NAME", name.to_owned()),
+        ]);
+        env
+    }
+}
+
+fn refuse_taken(port: u16) -> Result<()> {
+    match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => bail!(
+            "Port {port} is taken by another program, and the Broker's dispatcher can use no other: end that program first."
+        ),
+        // Without IPv6 the dispatcher will tell.
+        _ => Ok(()),
+    }
+}
+
+async fn until_it_answers(part: &Part, url: &str) -> Result<()> {
+    let http = reqwest::Client::builder().no_proxy().build()?;
+    part.until("an answer on its port", START, async || http.get(url).send().await.ok()).await?;
+    Ok(())
+}
+
+async fn install(control_plane: &ControlPlane, parts: &Parts) -> Result<()> {
+    let client = control_plane.client().await?;
+    let namespace = json!({"metadata": {"name": NAMESPACE}});
+    create::<Namespace>(&Api::all(client.clone()), namespace).await?;
+    for file in CONFIG_MAPS {
+        for object in documents(&parts.manifest("eventing", file)?)? {
+            create::<ConfigMap>(&Api::namespaced(client.clone(), NAMESPACE), object).await?;
+        }
+    }
+    let mut crds = Vec::new();
+    for file in CRDS {
+        for mut object in documents(&parts.manifest("eventing", file)?)? {
+            // No webhook runs that could convert.
+            if let Some(spec) = object["spec"].as_object_mut() {
+                spec.remove("conversion");
+            }
+            crds.push(create::<CustomResourceDefinition>(&Api::all(client.clone()), object).await?.name_any());
+        }
+    }
+    established(client, &crds).await
+}
+
+async fn established(client: Client, crds: &[String]) -> Result<()> {
+    let api: Api<CustomResourceDefinition> = Api::all(client);
+    for name in crds {
+        let waiting = wait::await_condition(api.clone(), name, wait::conditions::is_crd_established());
+        tokio::time::timeout(START, waiting).await.with_context(|| format!("CRD {name} is not established"))??;
+    }
+    Ok(())
+}
+
+async fn create<K>(api: &Api<K>, object: Value) -> Result<K>
+where
+    K: DeserializeOwned + serde::Serialize + Clone + std::fmt::Debug,
+{
+    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let object = serde_json::from_value(object).with_context(|| format!("{name} is not what its type says"))?;
+    match api.create(&PostParams::default(), &object).await {
+        // A second Eventing in the same control plane.
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(api.get(&name).await?),
+        outcome => outcome.with_context(|| format!("{name} cannot be created")),
+    }
+}
+
+fn documents(yaml: &str) -> Result<Vec<Value>> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(yaml).context("A manifest of Knative's is no YAML")?;
+    Ok(documents.into_iter().filter(Value::is_object).collect())
+}

@@ -1,0 +1,107 @@
+//! Confroll itself, as a process of its own: the program that users run.
+//!
+//! Invariant: it listens when it is returned. Its environment holds what is given here and nothing else.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitStatus,
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+
+use crate::{part::Part, run_folder::RunFolder};
+
+const START: Duration = Duration::from_secs(30);
+const LISTENING: &str = "listening on 127.0.0.1:";
+
+/// What `confroll serve` is told.
+#[derive(Debug, Clone, Default)]
+pub struct FunctionOptions {
+    /// Who it is to the API server.
+    pub kubeconfig: PathBuf,
+    /// Where it sends what it did.
+    pub sink: Option<String>,
+    /// Further variables; they win over ours.
+    pub env: Vec<(&'static str, String)>,
+}
+
+/// A running `confroll serve`; it ends with its value.
+#[derive(Debug)]
+pub struct Function {
+    part: Part,
+    url: String,
+    _folder: RunFolder,
+}
+
+impl Function {
+    /// Starts the program and waits until it listens.
+    pub async fn start(program: &Path, options: FunctionOptions) -> Result<Self> {
+        let folder = RunFolder::new()?;
+        let mut env = vec![
+            ("PORT", "0".to_owned()),
+            ("ADDRESS", "127.0.0.1".to_owned()),
+            ("KUBECONFIG", options.kubeconfig.to_string_lossy().into_owned()),
+        ];
+        env.extend(options.sink.map(|sink| ("K_SINK", sink)));
+        env.extend(options.env);
+        let part = Part::start("confroll", folder.path(), program, ["serve"], env)?;
+        let port = part.until("a line that tells its port", START, async || port_in(&part.log())).await?;
+        Ok(Self { part, url: format!("http://127.0.0.1:{port}"), _folder: folder })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// All that it logged up to now.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.part.log()
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.part.pid()
+    }
+
+    /// Ends it at once, as a lost node would.
+    pub fn kill(&self) {
+        self.part.kill();
+    }
+
+    /// Asks it to end, as Kubernetes does, and waits for it.
+    pub async fn stop(&self) -> Result<ExitStatus> {
+        self.part.stop(Duration::from_secs(30)).await
+    }
+
+    /// The most memory that it has had at one time.
+    pub fn rss_peak_bytes(&self) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).context("It does not run")?;
+        let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        let kibibytes: u64 = kibibytes.context("The kernel does not tell the peak")?.parse()?;
+        Ok(kibibytes * 1024)
+    }
+}
+
+/// Only in a whole line: the number may still be on its way.
+fn port_in(log: &str) -> Option<u16> {
+    let (whole, _) = log.rsplit_once('\n')?;
+    let (_, after) = whole.split_once(LISTENING)?;
+    after.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::port_in;
+
+    #[test]
+    fn the_port_is_read_from_text_and_json_but_not_from_half_a_line() {
+        assert_eq!(port_in("INFO listening on 127.0.0.1:4711\n"), Some(4711));
+        assert_eq!(port_in("{\"message\":\"listening on 127.0.0.1:4711\"}\n"), Some(4711));
+        assert_eq!(port_in("INFO listening on 127.0.0.1:47"), None);
+    }
+}
