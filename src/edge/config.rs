@@ -147,8 +147,8 @@ Settings (environment):
   K_SINK                     where reload events are sent [nowhere]
   K_CE_OVERRIDES, K_CA_CERTS as Knative's SinkBinding sets them
   KUBECONFIG                 the cluster, where the process does not run in it
-  CONFROLL_CLUSTER           what this cluster is called in reload events [default]
-  CONFROLL_DIGEST_KEY        the secret key of the digests on workloads [a fixed one]
+  CONFROLL_CLUSTER           this cluster's name in reload events [default]
+  CONFROLL_DIGEST_KEY        secret key of the digests on workloads [fixed]
   CONFROLL_DIGEST_KEY_FILE   or a file that holds it
   CONFROLL_SETTLE            how long a workload with several sources waits for
                              changes of the others [250ms]
@@ -156,7 +156,7 @@ Settings (environment):
   CONFROLL_CALL_DEADLINE     longest call to the API server [10s]
   CONFROLL_REQUEST_DEADLINE  an event is answered after this long at most [25s]
   CONFROLL_LONGEST_BODY      longest body of an event, in bytes [4194304]
-  CONFROLL_AUTO_RELOAD_ALL   reload workloads that carry no annotation too [false]
+  CONFROLL_AUTO_RELOAD_ALL   reload workloads without annotations [false]
   CONFROLL_LOG_LEVEL         error, warn, info, debug or trace [info]
   CONFROLL_LOG_FORMAT        text or json [text]";
 

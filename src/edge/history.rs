@@ -49,13 +49,15 @@ impl History {
 
     /// Whether a workload runs on other content than the present, by the past. Never says `LookFurther`.
     pub async fn judge(&self, workload: &Workload, counted: &Counted, since: Since, cluster: &Cluster, rules: &Rules) -> Result<Judgement, ClusterError> {
-        let mut oldest = None;
+        let mut oldest: Option<Arc<EarlierVersion>> = None;
         for index in 0.. {
             let earlier = match self.step(index, cluster).await? {
                 Step::Version(earlier) => earlier,
+                Step::End(PastEnd::Created) if since == Since::Birth && oldest.is_none() => {
+                    return self.judge_creation(workload, counted, cluster, rules).await;
+                }
                 Step::End(end) => {
-                    let oldest: Option<&EarlierVersion> = oldest.as_deref();
-                    return Ok(judge_end(end, oldest, &self.now, counted.digest, &counted.keys, workload, rules));
+                    return Ok(judge_end(end, oldest.as_deref(), &self.now, counted.digest, &counted.keys, workload, rules));
                 }
             };
             match judge(&earlier, counted.digest, &counted.keys, since, workload, rules) {
@@ -65,6 +67,18 @@ impl History {
             }
         }
         Ok(Judgement::Changed)
+    }
+
+    /// A source that seems new may have had an earlier life that the leaps missed. One moment is known at which the
+    /// workload was there: when it was last written.
+    async fn judge_creation(&self, workload: &Workload, counted: &Counted, cluster: &Cluster, rules: &Rules) -> Result<Judgement, ClusterError> {
+        let then = match cluster.source_at(&self.now.source, workload.version).await {
+            Ok(then) => then.filter(|then| then.version < self.now.version),
+            Err(ClusterError::Expired | ClusterError::PastRefused) => None,
+            Err(error) => return Err(error),
+        };
+        let earlier = then.map(|object| EarlierVersion { object, replaced_at: self.now.version });
+        Ok(judge_end(PastEnd::Created, earlier.as_ref(), &self.now, counted.digest, &counted.keys, workload, rules))
     }
 
     async fn judge_use(&self, workload: &Workload, version: Version, cluster: &Cluster, rules: &Rules) -> Result<Judgement, ClusterError> {

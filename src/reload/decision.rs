@@ -237,7 +237,8 @@ mod tests {
         assert_eq!(settling(&workload(&excluded)), Settling::AtOnce);
         let mut typed = env_from(&["app"]);
         typed["metadata"]["annotations"] = json!({ "configmap.reloader.stakater.com/auto": "true" });
-        typed["spec"]["template"]["spec"]["containers"][0]["envFrom"][1] = json!({ "secretRef": { "name": "db" } });
+        typed["spec"]["template"]["spec"]["containers"][0]["envFrom"] =
+            json!([{ "configMapRef": { "name": "app" } }, { "secretRef": { "name": "db" } }]);
         assert_eq!(settling(&workload(&typed)), Settling::AtOnce);
         let mut pattern = env_from(&[]);
         pattern["metadata"]["annotations"] = json!({ "secret.reloader.stakater.com/reload": "db-.*" });

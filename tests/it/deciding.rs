@@ -119,7 +119,7 @@ async fn a_source_made_again_with_other_content_is_a_change_and_with_the_same_is
         cluster.delete(APP);
         assert_eq!(function.told(&ChangeEvent::of("delete", "ConfigMap", "app")).await, 202);
         // Other things happen in a cluster meanwhile.
-        (0..40).for_each(|other| drop(cluster.put("configmaps/other", config_map(&other.to_string()))));
+        (0..40).for_each(|other| cluster.put("configmaps/other", config_map(&other.to_string())));
         cluster.put(APP, config_map(again));
         assert_eq!(function.told(&ChangeEvent::of("add", "ConfigMap", "app")).await, 202);
         assert_eq!(cluster.rollouts(API), rollouts, "seen {seen}, made again with {again}");

@@ -44,8 +44,8 @@ impl FakeCluster {
         kube::Client::new(service, "shop")
     }
 
-    /// Writes an object as a user would, and gives back its version.
-    pub(crate) fn put(&self, key: &str, mut object: Value) -> u64 {
+    /// Writes an object as a user would.
+    pub(crate) fn put(&self, key: &str, mut object: Value) {
         let mut state = self.0.lock().unwrap();
         state.revision += 1;
         let revision = state.revision;
@@ -57,7 +57,6 @@ impl FakeCluster {
         object["metadata"]["creationTimestamp"] = kept("creationTimestamp", json!("2026-01-01T00:00:00Z"));
         object["metadata"]["resourceVersion"] = json!(revision.to_string());
         state.versions.entry(key.to_owned()).or_default().push((revision, Some(object)));
-        revision
     }
 
     pub(crate) fn delete(&self, key: &str) {

@@ -11,7 +11,7 @@ use crate::support::{told, ChangeEvent, Function, config_map, workload_using};
 fn edited_shop() -> FakeCluster {
     let cluster = FakeCluster::default();
     cluster.put("configmaps/app", config_map("1"));
-    ["a", "b", "c"].iter().for_each(|name| drop(cluster.put(&format!("deployments/{name}"), workload_using(&["app"]))));
+    ["a", "b", "c"].iter().for_each(|name| cluster.put(&format!("deployments/{name}"), workload_using(&["app"])));
     cluster.put("configmaps/app", config_map("2"));
     cluster
 }

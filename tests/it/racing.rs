@@ -88,7 +88,7 @@ async fn a_source_that_was_read_too_early_does_not_roll_a_workload_back() {
 async fn three_sources_changed_together_give_one_rollout() {
     let cluster = FakeCluster::default();
     let names = ["one", "two", "three"];
-    names.iter().for_each(|name| drop(cluster.put(&format!("configmaps/{name}"), config_map("1"))));
+    names.iter().for_each(|name| cluster.put(&format!("configmaps/{name}"), config_map("1")));
     cluster.put(API, workload_using(&names));
     let function = Function::on(&cluster).await;
     let edits = names.iter().enumerate().map(|(index, name)| {
@@ -110,11 +110,11 @@ async fn sources_whose_events_come_only_after_the_answer_are_taken_into_the_same
     // As through an ApiServerSource: one event at a time, the next when the last was answered.
     let cluster = FakeCluster::default();
     let names = ["one", "two", "three"];
-    names.iter().for_each(|name| drop(cluster.put(&format!("configmaps/{name}"), config_map("1"))));
+    names.iter().for_each(|name| cluster.put(&format!("configmaps/{name}"), config_map("1")));
     cluster.put(API, workload_using(&names));
     let function = Function::on(&cluster).await;
     for round in ["2", "3"] {
-        names.iter().for_each(|name| drop(cluster.put(&format!("configmaps/{name}"), config_map(round))));
+        names.iter().for_each(|name| cluster.put(&format!("configmaps/{name}"), config_map(round)));
         for name in names {
             function.updated("ConfigMap", name).await;
         }
@@ -125,7 +125,7 @@ async fn sources_whose_events_come_only_after_the_answer_are_taken_into_the_same
 #[tokio::test(flavor = "multi_thread")]
 async fn a_workload_that_waits_holds_up_no_other() {
     let cluster = FakeCluster::default();
-    ["app", "db"].iter().for_each(|name| drop(cluster.put(&format!("configmaps/{name}"), config_map("1"))));
+    ["app", "db"].iter().for_each(|name| cluster.put(&format!("configmaps/{name}"), config_map("1")));
     cluster.put(API, workload_using(&["app", "db"]));
     cluster.put("deployments/single", workload_using(&["app"]));
     let mut settings = confroll::edge::config::Settings::for_testing();

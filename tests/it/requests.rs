@@ -28,7 +28,7 @@ async fn a_fan_out_costs_one_patch_a_workload_and_five_reads_in_all() {
     let cluster = FakeCluster::default();
     let sink = RecordingSink::start().await.unwrap();
     cluster.put("configmaps/app", config_map("1"));
-    (0..100).for_each(|n| drop(cluster.put(&format!("deployments/w{n}"), workload_using(&["app"]))));
+    (0..100).for_each(|n| cluster.put(&format!("deployments/w{n}"), workload_using(&["app"])));
     let function = Function::telling(&cluster, &sink).await;
     for (edit, value) in ["2", "3"].iter().enumerate() {
         cluster.put("configmaps/app", config_map(value));
@@ -68,7 +68,7 @@ async fn a_label_edit_of_a_source_that_was_seen_costs_no_look_at_the_past() {
 async fn other_sources_are_read_whole_only_where_their_version_moved() {
     let cluster = FakeCluster::default();
     let names: Vec<String> = (0..10).map(|n| format!("s{n}")).collect();
-    names.iter().for_each(|name| drop(cluster.put(&format!("configmaps/{name}"), config_map("1"))));
+    names.iter().for_each(|name| cluster.put(&format!("configmaps/{name}"), config_map("1")));
     cluster.put("deployments/api", workload_using(&names.iter().map(String::as_str).collect::<Vec<_>>()));
     let function = Function::on(&cluster).await;
     for value in ["2", "3"] {
@@ -88,7 +88,7 @@ async fn events_that_arrive_while_a_batch_runs_share_the_reads_of_the_next() {
         cluster.put(&format!("deployments/w{n}"), workload_using(&[&format!("c{n}")]));
     }
     let function = Function::on(&cluster).await;
-    (0..50).for_each(|n| drop(cluster.put(&format!("configmaps/c{n}"), config_map("2"))));
+    (0..50).for_each(|n| cluster.put(&format!("configmaps/c{n}"), config_map("2")));
     // The first list answers only when all events are in.
     cluster.on_request(|method, uri| {
         if method == "GET" && uri.contains("/daemonsets?") {

@@ -133,7 +133,10 @@ impl ReloadEvent {
 pub(crate) fn told(sink: &RecordingSink) -> Vec<ReloadEvent> {
     let read = |received: confroll_stack::Received| {
         let event = received.event;
-        let Some(cloudevents::Data::Json(data)) = event.data().cloned() else { panic!("the data is JSON") };
+        let data = match event.data() {
+            Some(cloudevents::Data::Binary(bytes)) => serde_json::from_slice(bytes).unwrap(),
+            other => panic!("in binary mode the data comes as bytes: {other:?}"),
+        };
         ReloadEvent {
             id: event.id().to_owned(),
             event_type: event.ty().to_owned(),

@@ -12,9 +12,8 @@ use kube::{
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
-use crate::run_folder::RunFolder;
+use crate::{digest::digest, loopback::provide_tls, run_folder::RunFolder};
 
 /// A user of the control plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +63,8 @@ pub(crate) struct Credentials {
     pub(crate) authority: PathBuf,
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
-    pub(crate) service_account_key: PathBuf,
+    pub(crate) signer: PathBuf,
+    pub(crate) signer_public: PathBuf,
     pub(crate) tokens: PathBuf,
     seed: String,
 }
@@ -74,19 +74,23 @@ impl Credentials {
         let mut issuer = CertificateParams::new([])?;
         issuer.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(issuer, KeyPair::generate()?)?;
-        let (key, signer) = (KeyPair::generate()?, KeyPair::generate()?.serialize_pem());
+        let (key, signer) = (KeyPair::generate()?, KeyPair::generate()?);
+        let signer_public = folder.write("service-account.pub", &signer.public_key_pem())?;
+        let signer = signer.serialize_pem();
         let names = ["127.0.0.1", "localhost", "kubernetes.default.svc"].map(str::to_owned);
         let certificate = CertificateParams::new(names)?.signed_by(&key, &issuer)?;
-        let seed = hex(&Sha256::digest(&signer));
-        let tokens: String = User::ALL
-            .iter()
-            .map(|user| format!("{},{name},{name},\"{}\"\n", token(&seed, *user), user.groups(), name = user.name()))
-            .collect();
+        let seed = digest(&[&signer]);
+        let row = |user: User| {
+            let (token, name, groups) = (token(&seed, user), user.name(), user.groups());
+            format!("{token},{name},{name},\"{groups}\"")
+        };
+        let tokens = User::ALL.map(row).join("\n");
         Ok(Self {
             authority: folder.write("ca.crt", &issuer.pem())?,
             certificate: folder.write("apiserver.crt", &certificate.pem())?,
             key: folder.write("apiserver.key", &key.serialize_pem())?,
-            service_account_key: folder.write("service-account.key", &signer)?,
+            signer_public,
+            signer: folder.write("service-account.key", &signer)?,
             tokens: folder.write("tokens.csv", &tokens)?,
             seed,
         })
@@ -137,8 +141,7 @@ impl Access {
 
     /// A client of its own for the caller's runtime.
     pub async fn client(&self, user: User) -> Result<Client> {
-        // Fails when a provider is installed already: as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        provide_tls();
         let kubeconfig: Kubeconfig = serde_json::from_value(self.kubeconfig(user))?;
         let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
             .await
@@ -160,9 +163,5 @@ fn file_name(user: User) -> String {
 }
 
 fn token(seed: &str, user: User) -> String {
-    hex(&Sha256::digest(format!("{seed} {}", user.name())))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    digest(&[seed, user.name()])
 }

@@ -14,7 +14,10 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use crate::access::{Access, User};
+use crate::{
+    access::{Access, User},
+    loopback::http,
+};
 
 const LIMIT: Duration = Duration::from_secs(30);
 const CHANNEL_CONDITIONS: [&str; 8] = [
@@ -42,7 +45,7 @@ pub enum Acknowledge {
 pub struct BrokerDelivery {
     /// When the sender is answered.
     pub acknowledge: Acknowledge,
-    /// A DeliverySpec, for Triggers that have none of their own.
+    /// A `DeliverySpec`, for Triggers that have none of their own.
     pub spec: Value,
 }
 
@@ -110,7 +113,8 @@ impl Broker {
             spec["delivery"] = delivery.clone();
         }
         let status = json!({"subscriberUri": subscriber, "conditions": happy(&["Ready", "SubscriberResolved"])});
-        let trigger = self.create_object("eventing.knative.dev", "Trigger", name, json!({"spec": spec}), status).await?;
+        let trigger =
+            self.create_object("eventing.knative.dev", "Trigger", name, json!({"spec": spec}), status).await?;
         let uid = trigger.uid().context("The API server gave a Trigger no uid")?;
         subscribers.push(json!({
             "uid": uid, "generation": 1, "name": name,
@@ -177,7 +181,8 @@ impl Broker {
     async fn subscribe(&self, subscribers: &[Value], uid: &str) -> Result<()> {
         let (api, name) = (self.api("messaging.knative.dev", "InMemoryChannel").await?, self.channel());
         let (params, spec) = (PatchParams::default(), json!({"spec": {"subscribers": subscribers}}));
-        let channel = api.patch(&name, &params, &Patch::Merge(spec)).await.context("The channel takes no subscriber")?;
+        let channel =
+            api.patch(&name, &params, &Patch::Merge(spec)).await.context("The channel takes no subscriber")?;
         let status = json!({"status": {"observedGeneration": channel.metadata.generation}});
         api.patch_status(&name, &params, &Patch::Merge(status)).await?;
         until("The Broker's dispatcher does not take the Trigger over", async || {
@@ -227,10 +232,6 @@ impl Broker {
 
 fn happy(conditions: &[&str]) -> Value {
     conditions.iter().map(|condition| json!({"type": condition, "status": "True"})).collect()
-}
-
-fn http() -> Result<reqwest::Client> {
-    Ok(reqwest::Client::builder().no_proxy().build()?)
 }
 
 async fn until(otherwise: &str, mut holds: impl AsyncFnMut() -> Result<bool>) -> Result<()> {

@@ -19,6 +19,7 @@ use serde_json::json;
 use crate::{
     access::{Access, Credentials, User},
     audit::{Audit, POLICY},
+    loopback::http,
     part::Part,
     parts::Parts,
     port::with_free_ports,
@@ -30,7 +31,7 @@ const START: Duration = Duration::from_secs(90);
 /// What a test may want otherwise.
 #[derive(Debug, Clone)]
 pub struct ControlPlaneOptions {
-    /// Whether kube-controller-manager runs: it turns Deployments into ReplicaSets, makes service accounts.
+    /// Whether kube-controller-manager runs: it makes service accounts, and pods for Deployments.
     pub controllers: bool,
     /// How often the past is forgotten; Kubernetes' default is five minutes.
     pub compaction_interval: Duration,
@@ -171,7 +172,7 @@ async fn start_etcd(parts: &Parts, folder: &RunFolder) -> Result<(Part, String)>
             "--unsafe-no-fsync".to_owned(),
         ];
         let etcd = Part::start("etcd", folder.path(), &program, args, [("ETCD_LOG_LEVEL", "warn")])?;
-        let http = reqwest::Client::builder().no_proxy().build()?;
+        let http = http()?;
         let health = format!("{url}/health");
         etcd.until("its health", START, async || http.get(&health).send().await.ok()?.error_for_status().ok()).await?;
         Ok((etcd, url))
@@ -216,8 +217,8 @@ impl ApiserverStarter<'_> {
             flag("tls-private-key-file", &credentials.key),
             flag("token-auth-file", &credentials.tokens),
             "--authorization-mode=RBAC".to_owned(),
-            flag("service-account-key-file", &credentials.service_account_key),
-            flag("service-account-signing-key-file", &credentials.service_account_key),
+            flag("service-account-key-file", &credentials.signer_public),
+            flag("service-account-signing-key-file", &credentials.signer),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
             flag("audit-policy-file", policy),
@@ -240,7 +241,7 @@ async fn start_controller_manager(
 ) -> Result<Part> {
     let args = [
         flag("kubeconfig", &access.kubeconfig_path(User::ControllerManager)),
-        flag("service-account-private-key-file", &credentials.service_account_key),
+        flag("service-account-private-key-file", &credentials.signer),
         flag("root-ca-file", &credentials.authority),
         "--leader-elect=false".to_owned(),
         "--secure-port=0".to_owned(),

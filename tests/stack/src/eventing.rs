@@ -24,13 +24,14 @@ use crate::{
     broker::{Addresses, Broker, BrokerDelivery},
     control_plane::ControlPlane,
     lock::Lock,
+    loopback::http,
     part::Part,
     parts::Parts,
     port::with_free_ports,
     run_folder::RunFolder,
 };
 
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
 const NAMESPACE: &str = "knative-eventing";
 const DISPATCHER: &str = "http://127.0.0.1:8080";
 const CRDS: [&str; 8] = [
@@ -151,7 +152,7 @@ fn refuse_taken(port: u16) -> Result<()> {
 }
 
 async fn until_it_answers(part: &Part, url: &str) -> Result<()> {
-    let http = reqwest::Client::builder().no_proxy().build()?;
+    let http = http()?;
     part.until("an answer on its port", START, async || http.get(url).send().await.ok()).await?;
     Ok(())
 }

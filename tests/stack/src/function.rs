@@ -46,8 +46,8 @@ impl Function {
         env.extend(options.sink.map(|sink| ("K_SINK", sink)));
         env.extend(options.env);
         let part = Part::start("confroll", folder.path(), program, ["serve"], env)?;
-        let port = part.until("a line that tells its port", START, async || port_in(&part.log())).await?;
-        Ok(Self { part, url: format!("http://127.0.0.1:{port}"), _folder: folder })
+        let number = part.until("a line that tells its port", START, async || port_in(&part.log())).await?;
+        Ok(Self { part, url: format!("http://127.0.0.1:{number}"), _folder: folder })
     }
 
     /// Where it listens.

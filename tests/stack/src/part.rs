@@ -57,7 +57,14 @@ impl Part {
         let alive = child.stdin.take().with_context(|| format!("{name} has no input"))?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.with_context(|| format!("{name} has no process id"))?;
-        Ok(Self { name: name.to_owned(), pid, child: Mutex::new(child), killed: AtomicBool::new(false), log, _alive: alive })
+        Ok(Self {
+            name: name.to_owned(),
+            pid,
+            child: Mutex::new(child),
+            killed: AtomicBool::new(false),
+            log,
+            _alive: alive,
+        })
     }
 
     /// The process id of the program itself.

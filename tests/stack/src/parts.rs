@@ -15,9 +15,9 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use sha2::{Digest, Sha256};
 
 use crate::{
+    digest::digest,
     environment::Places,
     go::{Go, GoVersion},
     lock::Lock,
@@ -154,12 +154,7 @@ impl Module {
         };
         let (go_mod, go_sum) = (read("go.mod")?, read("go.sum")?);
         let linker_flags = linker_flags(group, &go_mod)?;
-        let mut digest = Sha256::new();
-        for text in [&go_mod, &go_sum, &linker_flags] {
-            digest.update(text);
-        }
-        let digest: String = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        let target = cache.join(format!("{}-{digest}", group.name));
+        let target = cache.join(format!("{}-{:.12}", group.name, digest(&[&go_mod, &go_sum, &linker_flags])));
         let go = GoVersion::needed_by(&go_mod)
             .with_context(|| format!("{}/go.mod does not say which Go it needs", source.display()))?;
         Ok(Self { group, source, target, go, linker_flags })

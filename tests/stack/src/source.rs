@@ -26,7 +26,7 @@ use crate::{
     run_folder::RunFolder,
 };
 
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
 const RESOURCES: [&str; 2] = ["configmaps", "secrets"];
 const PROBE_PORT: u16 = 8080;
 

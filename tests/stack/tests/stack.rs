@@ -1,6 +1,8 @@
 //! The stack keeps its promises: real events travel the real path, nothing outlives its owner, and what is
 //! missing on a machine is told in one sentence.
 
+#![allow(clippy::unwrap_used, reason = "a test's helpers are of the test")]
+
 use std::{
     io::{BufRead, BufReader},
     path::Path,
@@ -249,8 +251,8 @@ fn living_in_group(group: i32) -> Vec<String> {
     let name = |stat: String| {
         let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
         let mut fields = rest.split_whitespace();
-        let (state, _parent, of) = (fields.next()?, fields.next()?, fields.next()?);
-        (of == group.to_string() && state != "Z").then(|| name.to_owned())
+        let (condition, _parent, of) = (fields.next()?, fields.next()?, fields.next()?);
+        (of == group.to_string() && condition != "Z").then(|| name.to_owned())
     };
     stats.filter_map(name).collect()
 }
