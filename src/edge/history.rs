@@ -53,7 +53,7 @@ impl History {
         for index in 0.. {
             let earlier = match self.step(index, cluster).await? {
                 Step::Version(earlier) => earlier,
-                Step::End(PastEnd::Created) if since == Since::Birth && oldest.is_none() => {
+                Step::End(PastEnd::Created) if since == Since::Birth => {
                     return self.judge_creation(workload, counted, cluster, rules).await;
                 }
                 Step::End(end) => {

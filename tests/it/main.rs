@@ -2,6 +2,10 @@
 
 mod support;
 
+// On the real parts.
+mod reloading;
+mod shop;
+
 // On an API server in memory: what a real one does not do on demand.
 mod deciding;
 mod fake_cluster;

@@ -36,6 +36,7 @@ mod loopback;
 pub mod part;
 pub mod parts;
 mod port;
+mod progress;
 mod run_folder;
 pub mod sink;
 pub mod source;

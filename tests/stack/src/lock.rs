@@ -1,16 +1,18 @@
 //! Locks between processes, as files in the cache folder.
 //!
-//! Invariant: a lock ends with its value and with its process, however that ends; a waiter has said so first.
+//! Invariant: a lock ends with its value and with its process, however that ends; who waits for long says so.
 
 use std::{
     fs::{File, TryLockError},
     path::Path,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
 
 use crate::say;
+
+const NOTICED: Duration = Duration::from_secs(2);
 
 /// Held while the value lives.
 #[derive(Debug)]
@@ -30,14 +32,14 @@ impl Lock {
         Ok(Self { _file: file })
     }
 
-    /// Waits for the lock without blocking the thread.
+    /// Waits for the lock without blocking the thread; a wait too short to be noticed is not told.
     pub(crate) async fn taken(path: &Path, when_waiting: &str) -> Result<Self> {
-        let mut said = false;
+        let (since, mut said) = (Instant::now(), false);
         loop {
             if let Some(lock) = Self::try_take(path)? {
                 return Ok(lock);
             }
-            if !std::mem::replace(&mut said, true) {
+            if since.elapsed() > NOTICED && !std::mem::replace(&mut said, true) {
                 say(when_waiting);
             }
             tokio::time::sleep(Duration::from_millis(50)).await;

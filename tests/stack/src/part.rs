@@ -20,12 +20,15 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tokio::time::timeout;
 
 use crate::environment::inherited;
 
 /// Starts the watcher, then becomes the program: same process, and nothing on its input.
 const WATCHED: &str = r#"exec 3<&0; (read -r _ <&3; kill -KILL -$$) & exec "$@" 3<&- </dev/null"#;
 const POLL: Duration = Duration::from_millis(10);
+/// A server may take a question and never answer it.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// A child process with a log.
 #[derive(Debug)]
@@ -121,7 +124,7 @@ impl Part {
         loop {
             // Asked after the end, too: the answer may be in the log.
             let exited = self.exited()?;
-            if let Some(answer) = ask().await {
+            if let Ok(Some(answer)) = timeout(ANSWER, ask()).await {
                 return Ok(answer);
             }
             if let Some(status) = exited {

@@ -8,20 +8,17 @@
 
 use std::{
     fs,
-    io::{IsTerminal, stderr},
     path::{Path, PathBuf},
-    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{
     digest::digest,
     environment::Places,
     go::{Go, GoVersion},
     lock::Lock,
-    say,
+    progress::Progress,
 };
 
 /// One Go module of ours and what is taken from it.
@@ -226,59 +223,4 @@ fn build_missing(modules: &[Module], places: &Places) -> Result<()> {
     }
     progress.end();
     Ok(())
-}
-
-/// A bar on a terminal, plain lines elsewhere.
-struct Progress {
-    bar: Option<ProgressBar>,
-    since: Instant,
-}
-
-impl Progress {
-    fn start(count: usize) -> Self {
-        let progress = Self { bar: stderr().is_terminal().then(|| bar(count)), since: Instant::now() };
-        progress.say(&format!("Building {count} real Kubernetes and Knative parts: once, for minutes."));
-        progress
-    }
-
-    fn step(&self, name: &str, build: impl FnOnce() -> Result<()>) -> Result<()> {
-        let since = Instant::now();
-        match &self.bar {
-            Some(bar) => bar.set_message(name.to_owned()),
-            None => say(&format!("  building {name}")),
-        }
-        build()?;
-        self.say(&format!("  built {name} in {}", seconds(since.elapsed())));
-        if let Some(bar) = &self.bar {
-            bar.inc(1);
-        }
-        Ok(())
-    }
-
-    fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-        say(&format!("All parts built in {}.", seconds(self.since.elapsed())));
-    }
-
-    fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.println(text),
-            None => say(text),
-        }
-    }
-}
-
-fn bar(count: usize) -> ProgressBar {
-    let bar = ProgressBar::new(count as u64);
-    if let Ok(style) = ProgressStyle::with_template("{spinner} [{bar:20}] {pos}/{len} {msg} {elapsed}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(100));
-    bar
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{:.1} s", time.as_secs_f64())
 }
