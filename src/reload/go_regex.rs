@@ -8,7 +8,6 @@
 //! only other texts could tell apart is dropped: greediness, captures, lines.
 //! Left out: matching (name_pattern.rs).
 
-use std::collections::HashSet;
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -51,13 +50,12 @@ struct Writer<'a> {
     output: String,
     /// The groups that are open, the whole pattern first.
     scopes: Vec<Scope>,
-    names: HashSet<String>,
     last: Last,
 }
 
 impl Default for Writer<'_> {
     fn default() -> Self {
-        Self { input: "".chars().peekable(), output: String::new(), scopes: Vec::new(), names: HashSet::new(), last: Last::Nothing }
+        Self { input: "".chars().peekable(), output: String::new(), scopes: Vec::new(), last: Last::Nothing }
     }
 }
 
@@ -100,7 +98,8 @@ impl Writer<'_> {
                 '{' => self.brace()?,
                 '[' => self.class()?,
                 '\\' => self.escape()?,
-                '^' | '$' | '.' => self.atom(c.encode_utf8(&mut [0; 4])),
+                '.' => self.atom("[[:ascii:]]"),
+                '^' | '$' => self.atom(c.encode_utf8(&mut [0; 4])),
                 _ => self.literal(c),
             }
         }
@@ -169,6 +168,9 @@ impl Writer<'_> {
                     // Flags for the rest of the group that is open: what a repetition repeats stays what it was.
                     Some(')') => {
                         self.scope().case = case;
+                        if let Last::Repeated(times) = self.last {
+                            self.last = Last::Atom(times); // Go forgets here that it was one
+                        }
                         return Ok(());
                     }
                     _ => scope.case = case,
@@ -197,11 +199,11 @@ impl Writer<'_> {
             return self.flags(case).map(Some);
         }
         self.input.next_if_eq(&'<').ok_or(SyntaxError::Group)?;
-        let mut name = String::new();
+        let mut length = 0;
         loop {
             match self.input.next() {
-                Some('>') if !name.is_empty() && self.names.insert(name.clone()) => return Ok(None),
-                Some(c) if c.is_ascii_alphanumeric() || c == '_' => name.push(c),
+                Some('>') if length > 0 => return Ok(None),
+                Some(c) if c.is_ascii_alphanumeric() || c == '_' => length += 1,
                 _ => return Err(SyntaxError::Group),
             }
         }
@@ -246,8 +248,8 @@ impl Writer<'_> {
                 Ok(())
             }
             c => {
-                let text = self.class_escape(c)?;
-                self.atom(&text);
+                let class = self.class_escape(c)?;
+                self.atom(&among_ascii(&class));
                 Ok(())
             }
         }
@@ -347,7 +349,7 @@ impl Writer<'_> {
             first = false;
         }
         class.push(']');
-        self.atom(&class);
+        self.atom(&among_ascii(&class));
         Ok(())
     }
 
@@ -395,6 +397,11 @@ impl Writer<'_> {
         let c = self.input.next().ok_or(SyntaxError::Escape)?;
         self.escaped_char(c)
     }
+}
+
+/// A class, cut to the characters that names are made of: the whole of Unicode, 500 times over, would pass any limit.
+fn among_ascii(class: &str) -> String {
+    format!("[{class}&&[:ascii:]]")
 }
 
 /// What stands behind a `{`, if it is a repetition: least, most (`None`: no end) and the length up to the `}`.

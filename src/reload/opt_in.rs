@@ -321,3 +321,152 @@ fn patterns(annotations: &Annotations, key: &str) -> (Vec<NamePattern>, Vec<OptI
 fn entries(list: Option<&String>) -> impl Iterator<Item = &str> {
     list.into_iter().flat_map(|list| list.split(',')).map(str::trim).filter(|entry| !entry.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::references::Keys;
+    use super::*;
+
+    fn annotations(entries: &[(&str, &str)]) -> Annotations {
+        entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn used() -> Usage {
+        Usage { keys: Keys::Whole, carrier: "main".to_owned() }
+    }
+
+    /// The answer for a ConfigMap `app`, used by a workload with these annotations.
+    fn answer(workload: &[(&str, &str)], source: &[(&str, &str)]) -> Answer {
+        answer_to(workload, &[], source, Unmarked::LeftAlone, Some(&used()))
+    }
+
+    fn answer_to(workload: &[(&str, &str)], template: &[(&str, &str)], source: &[(&str, &str)], unmarked: Unmarked, usage: Option<&Usage>) -> Answer {
+        let keys = AnnotationKeys::default();
+        let opt_in = OptIn::of(&annotations(workload), &annotations(template), &keys, unmarked);
+        opt_in.asks_for(SourceKind::ConfigMap, "app", &SourceMarks::of(&annotations(source), &keys), usage)
+    }
+
+    const AUTO: &str = "reloader.stakater.com/auto";
+    const TYPED: &str = "configmap.reloader.stakater.com/auto";
+    const OTHER_TYPED: &str = "secret.reloader.stakater.com/auto";
+    const NAMED: &str = "configmap.reloader.stakater.com/reload";
+    const OTHER_NAMED: &str = "secret.reloader.stakater.com/reload";
+    const SEARCH: &str = "reloader.stakater.com/search";
+    const MATCH: &str = "reloader.stakater.com/match";
+    const IGNORE: &str = "reloader.stakater.com/ignore";
+    const EXCLUDE: &str = "configmaps.exclude.reloader.stakater.com/reload";
+    const OTHER_EXCLUDE: &str = "secrets.exclude.reloader.stakater.com/reload";
+    const NEVER: &str = "reloader.stakater.com/reload";
+
+    const BY_AUTO: Answer = Answer::Counts(Reason::ReferencedAndAuto);
+    const BY_NAME: Answer = Answer::Counts(Reason::NamedInAnnotation);
+    const BY_SEARCH: Answer = Answer::Counts(Reason::ReferencedAndSearched);
+    const NOT_ASKED: Answer = Answer::Skips(SkipReason::NotOptedIn);
+
+    #[test]
+    fn auto_is_what_go_takes_for_true() {
+        for yes in ["1", "t", "T", "true", "TRUE", "True"] {
+            assert_eq!(answer(&[(AUTO, yes)], &[]), BY_AUTO, "{yes}");
+            assert_eq!(answer(&[(TYPED, yes)], &[]), BY_AUTO, "{yes}");
+        }
+        for no in ["", "0", "false", "yes", "on", "tRUE", " true", "nonsense"] {
+            assert_eq!(answer(&[(AUTO, no)], &[]), NOT_ASKED, "{no}");
+        }
+    }
+
+    #[test]
+    fn typed_auto_is_for_its_type_and_is_ored_with_auto() {
+        assert_eq!(answer(&[(OTHER_TYPED, "true")], &[]), NOT_ASKED);
+        assert_eq!(answer(&[(AUTO, "false"), (TYPED, "true")], &[]), BY_AUTO);
+        assert_eq!(answer(&[(AUTO, "true"), (TYPED, "false")], &[]), BY_AUTO);
+    }
+
+    #[test]
+    fn a_named_source_counts_even_unused_and_whatever_auto_says() {
+        assert_eq!(answer_to(&[(NAMED, "other, app")], &[], &[], Unmarked::LeftAlone, None), BY_NAME);
+        assert_eq!(answer(&[(NAMED, "app"), (AUTO, "false")], &[]), BY_NAME);
+        assert_eq!(answer(&[(NAMED, "a.*")], &[]), BY_NAME);
+        assert_eq!(answer(&[(OTHER_NAMED, "app")], &[]), NOT_ASKED);
+        for no_match in ["", ",", " , ", "ap", "pp", "a{1,2}pp"] {
+            assert_eq!(answer(&[(NAMED, no_match)], &[]), NOT_ASKED, "{no_match}");
+        }
+    }
+
+    #[test]
+    fn a_broken_entry_is_named_and_the_others_count() {
+        let keys = AnnotationKeys::default();
+        let broken = annotations(&[(NAMED, "(, app")]);
+        let opt_in = OptIn::of(&broken, &annotations(&[]), &keys, Unmarked::LeftAlone);
+        let problems: Vec<String> = opt_in.problems().map(ToString::to_string).collect();
+        assert_eq!(problems.len(), 1);
+        assert!(problems[0].contains(NAMED) && problems[0].contains("\"(\""), "{problems:?}");
+        assert_eq!(answer(&[(NAMED, "(, app")], &[]), BY_NAME);
+    }
+
+    #[test]
+    fn search_and_match_must_both_be_exactly_true() {
+        assert_eq!(answer(&[(SEARCH, "true")], &[(MATCH, "true")]), BY_SEARCH);
+        for (search, matched) in [("true", "True"), ("1", "true"), ("true", ""), ("", "true")] {
+            assert_eq!(answer(&[(SEARCH, search)], &[(MATCH, matched)]), NOT_ASKED, "{search} {matched}");
+        }
+        let unused = answer_to(&[(SEARCH, "true")], &[], &[(MATCH, "true")], Unmarked::LeftAlone, None);
+        assert_eq!(unused, Answer::Skips(SkipReason::NotReferenced));
+    }
+
+    #[test]
+    fn a_source_that_is_ignored_beats_everything_of_a_workload() {
+        let everything = [(AUTO, "true"), (NAMED, "app"), (SEARCH, "true")];
+        assert_eq!(answer(&everything, &[(IGNORE, "true"), (MATCH, "true")]), Answer::Skips(SkipReason::SourceIgnored));
+        assert_eq!(answer(&everything, &[(IGNORE, "True")]), BY_NAME);
+    }
+
+    #[test]
+    fn exclusion_beats_name_and_auto_by_plain_equality_and_for_its_kind() {
+        let with = |key, list| answer(&[(AUTO, "true"), (NAMED, "app"), (key, list)], &[]);
+        assert_eq!(with(EXCLUDE, "other , app"), Answer::Skips(SkipReason::Excluded));
+        assert_eq!(with(EXCLUDE, "a.*"), BY_NAME);
+        assert_eq!(with(OTHER_EXCLUDE, "app"), BY_NAME);
+    }
+
+    #[test]
+    fn the_template_speaks_only_where_the_workload_is_silent_about_all_four_keys() {
+        let from_template = |workload: &[(&str, &str)]| answer_to(workload, &[(AUTO, "true")], &[], Unmarked::LeftAlone, Some(&used()));
+        assert_eq!(from_template(&[]), BY_AUTO);
+        assert_eq!(from_template(&[("other", "x")]), BY_AUTO);
+        for key in [AUTO, TYPED, NAMED, SEARCH] {
+            assert_eq!(from_template(&[(key, "")]), NOT_ASKED, "{key}");
+        }
+        // The keys of another kind, and exclusion, are none of the four.
+        for key in [OTHER_TYPED, OTHER_NAMED, OTHER_EXCLUDE] {
+            assert_eq!(from_template(&[(key, "")]), BY_AUTO, "{key}");
+        }
+        // Exclusion is read from the workload alone.
+        assert_eq!(from_template(&[(EXCLUDE, "app")]), Answer::Skips(SkipReason::Excluded));
+        assert_eq!(answer_to(&[], &[(AUTO, "true"), (EXCLUDE, "app")], &[], Unmarked::LeftAlone, Some(&used())), BY_AUTO);
+    }
+
+    #[test]
+    fn reload_false_on_a_workload_beats_everything() {
+        let everything = [(AUTO, "true"), (NAMED, "app"), (NEVER, "false")];
+        assert_eq!(answer(&everything, &[]), Answer::Skips(SkipReason::WorkloadOptedOut));
+        assert_eq!(answer(&[(AUTO, "true"), (NEVER, "true")], &[]), BY_AUTO);
+        assert_eq!(answer(&[(NEVER, "true")], &[]), NOT_ASKED);
+    }
+
+    #[test]
+    fn by_default_means_both_auto_keys_are_silent() {
+        let by_default = |workload: &[(&str, &str)]| answer_to(workload, &[], &[], Unmarked::Reloaded, Some(&used()));
+        let counts = Answer::Counts(Reason::ReferencedByDefault);
+        assert_eq!(by_default(&[]), counts);
+        assert_eq!(by_default(&[(AUTO, "")]), counts);
+        // A named list or a search alone says nothing about the default.
+        assert_eq!(by_default(&[(NAMED, "other")]), counts);
+        assert_eq!(by_default(&[(SEARCH, "true")]), counts);
+        for no in ["false", "nonsense"] {
+            assert_eq!(by_default(&[(AUTO, no)]), NOT_ASKED);
+            assert_eq!(by_default(&[(TYPED, no)]), NOT_ASKED);
+            assert_eq!(by_default(&[(OTHER_TYPED, no)]), counts);
+        }
+        assert_eq!(answer_to(&[], &[], &[], Unmarked::Reloaded, None), Answer::Skips(SkipReason::NotReferenced));
+    }
+}

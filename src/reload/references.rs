@@ -194,3 +194,119 @@ fn is_at_or_under(path: &str, folder: &str) -> bool {
     let folder = folder.trim_end_matches('/');
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn references(spec: &Value) -> References {
+        References::of(&serde_json::from_value(json!({ "spec": spec })).unwrap())
+    }
+
+    fn named(keys: &[&str]) -> Keys {
+        Keys::Named(keys.iter().map(|key| (*key).to_owned()).collect())
+    }
+
+    /// A pod whose container `main` mounts the volume `v` with these mounts.
+    fn mounting(volume: Value, mounts: Value) -> References {
+        let mut volume = volume;
+        volume["name"] = json!("v");
+        references(&json!({ "containers": [{ "name": "main", "volumeMounts": mounts }], "volumes": [volume] }))
+    }
+
+    #[test]
+    fn an_environment_uses_one_key_or_all() {
+        let env = json!([{ "valueFrom": { "configMapKeyRef": { "name": "app", "key": "a" } } },
+            { "valueFrom": { "configMapKeyRef": { "name": "app", "key": "b", "optional": true } } },
+            { "valueFrom": { "secretKeyRef": { "name": "app", "key": "c" } } }, { "value": "x" }]);
+        for kind in ["containers", "initContainers", "ephemeralContainers"] {
+            let found = references(&json!({ kind: [{ "name": "main", "env": env }] }));
+            assert_eq!(found.usage(SourceKind::ConfigMap, "app").unwrap().keys, named(&["a", "b"]), "{kind}");
+            assert_eq!(found.usage(SourceKind::Secret, "app").unwrap().keys, named(&["c"]), "{kind}");
+            let from = json!([{ "prefix": "X_", "configMapRef": { "name": "app", "optional": true } }, { "secretRef": { "name": "db" } }]);
+            let found = references(&json!({ kind: [{ "name": "main", "env": env, "envFrom": from }] }));
+            assert_eq!(found.usage(SourceKind::ConfigMap, "app").unwrap().keys, Keys::Whole, "{kind}");
+            assert_eq!(found.usage(SourceKind::Secret, "db").unwrap().keys, Keys::Whole, "{kind}");
+            assert_eq!(found.iter().count(), 3);
+        }
+    }
+
+    #[test]
+    fn a_volume_uses_its_items_or_all_and_a_sub_path_one_of_them() {
+        let whole = json!({ "configMap": { "name": "app" } });
+        let items = json!({ "configMap": { "name": "app", "items": [{ "key": "a", "path": "x/one" }, { "key": "b", "path": "y" }] } });
+        let plain = json!([{ "name": "v" }]);
+        let by_path = |path: &str| json!([{ "name": "v", "subPath": path }]);
+        let rows = [
+            (&whole, plain.clone(), Keys::Whole),
+            (&whole, json!([]), Keys::Whole),
+            (&whole, json!([{ "name": "other", "subPath": "a" }]), Keys::Whole),
+            (&whole, by_path("a"), named(&["a"])),
+            (&whole, by_path("./a"), named(&["a"])),
+            (&whole, by_path(""), Keys::Whole),
+            (&whole, json!([{ "name": "v", "subPath": "a" }, { "name": "v", "subPath": "b" }]), named(&["a", "b"])),
+            (&whole, json!([{ "name": "v", "subPath": "a" }, { "name": "v" }]), Keys::Whole),
+            (&whole, json!([{ "name": "v", "subPathExpr": "$(POD)" }]), Keys::Whole),
+            (&items, plain, named(&["a", "b"])),
+            (&items, json!([]), named(&["a", "b"])),
+            (&items, by_path("x"), named(&["a"])),
+            (&items, by_path("x/one"), named(&["a"])),
+            (&items, by_path("y"), named(&["b"])),
+        ];
+        for (volume, mounts, expected) in rows {
+            let found = mounting(volume.clone(), mounts.clone());
+            assert_eq!(found.usage(SourceKind::ConfigMap, "app").unwrap().keys, expected, "{volume} {mounts}");
+        }
+    }
+
+    #[test]
+    fn secrets_projections_and_second_volumes_count_the_same() {
+        let items = json!([{ "key": "a", "path": "a" }]);
+        let found = references(&json!({ "containers": [{ "name": "main", "volumeMounts": [{ "name": "two" }] }], "volumes": [
+            { "name": "one", "secret": { "secretName": "db", "items": items } },
+            { "name": "two", "secret": { "secretName": "db", "items": [{ "key": "b", "path": "b" }] } },
+            { "name": "three", "projected": { "sources": [
+                { "configMap": { "name": "app", "items": items } }, { "secret": { "name": "tls" } }, { "serviceAccountToken": {} } ] } },
+        ] }));
+        assert_eq!(found.usage(SourceKind::Secret, "db").unwrap().keys, named(&["a", "b"]));
+        assert_eq!(found.usage(SourceKind::ConfigMap, "app").unwrap().keys, named(&["a"]));
+        assert_eq!(found.usage(SourceKind::Secret, "tls").unwrap().keys, Keys::Whole);
+    }
+
+    #[test]
+    fn secrets_with_which_a_driver_mounts_count_and_pull_secrets_do_not() {
+        let mut volumes: Vec<Value> = ["cephfs", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos"]
+            .iter()
+            .map(|kind| json!({ "name": kind, (*kind): { "secretRef": { "name": kind.to_lowercase() } } }))
+            .collect();
+        volumes.push(json!({ "name": "csi", "csi": { "nodePublishSecretRef": { "name": "csi" } } }));
+        volumes.push(json!({ "name": "azure", "azureFile": { "secretName": "azure" } }));
+        let found = references(&json!({ "volumes": volumes, "imagePullSecrets": [{ "name": "pull" }] }));
+        let names: Vec<_> = found.iter().map(|(_, name, _)| name).collect();
+        assert_eq!(names, ["azure", "cephfs", "csi", "flexvolume", "iscsi", "rbd", "scaleio", "storageos"]);
+    }
+
+    #[test]
+    fn empty_names_are_no_references() {
+        let found = references(&json!({ "containers": [{ "name": "main", "envFrom": [{ "configMapRef": {} }, { "secretRef": { "name": "" } }] }],
+            "volumes": [{ "name": "v", "configMap": {} }, { "name": "w", "projected": { "sources": [{ "secret": {} }] } }] }));
+        assert_eq!(found.iter().count(), 0);
+    }
+
+    #[test]
+    fn the_carrier_is_the_container_that_the_peer_would_name() {
+        let app = json!([{ "configMapRef": { "name": "app" } }]);
+        let containers = json!([{ "name": "first" }, { "name": "second", "envFrom": app, "volumeMounts": [{ "name": "v" }] }]);
+        let carrier = |spec: Value| references(&spec).usage(SourceKind::ConfigMap, "app").unwrap().carrier.clone();
+        assert_eq!(carrier(json!({ "containers": containers })), "second");
+        let volume = json!([{ "name": "v", "configMap": { "name": "app" } }]);
+        assert_eq!(carrier(json!({ "containers": containers, "volumes": volume })), "second");
+        let unmounted = json!([{ "name": "w", "configMap": { "name": "app" } }]);
+        assert_eq!(carrier(json!({ "containers": [{ "name": "first" }], "volumes": unmounted })), "first");
+        let init = json!({ "containers": [{ "name": "first" }], "initContainers": [{ "name": "init", "envFrom": app }] });
+        assert_eq!(carrier(init), "first");
+        assert_eq!(references(&json!({ "containers": containers })).default_carrier(), Some("first"));
+    }
+}
