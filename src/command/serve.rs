@@ -23,14 +23,21 @@ pub async fn run() -> anyhow::Result<()> {
     telemetry::start(&settings.log);
     // The one TLS provider of the process; an error means that it is there already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = kube::Client::try_default().await.context("no cluster is configured: run inside one, or set KUBECONFIG")?;
-    let listener = TcpListener::bind(settings.listen).await.with_context(|| format!("cannot listen on {}", settings.listen))?;
+    let client =
+        kube::Client::try_default().await.context("no cluster is configured: run inside one, or set KUBECONFIG")?;
+    let listener =
+        TcpListener::bind(settings.listen).await.with_context(|| format!("cannot listen on {}", settings.listen))?;
     let stop = stop_signal()?;
     serve(listener, client, &settings, stop).await
 }
 
 /// Serves on `listener` until `stop` is done; then no new event is taken and those at work are finished.
-pub async fn serve(listener: TcpListener, client: kube::Client, settings: &Settings, stop: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    client: kube::Client,
+    settings: &Settings,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> anyhow::Result<()> {
     let inbox = inbox(client, settings)?;
     tracing::info!("listening on {}", listener.local_addr()?);
     axum::serve(listener, inbox.router()).with_graceful_shutdown(stop).await?;
@@ -40,7 +47,9 @@ pub async fn serve(listener: TcpListener, client: kube::Client, settings: &Setti
 
 fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox> {
     if settings.key_origin == KeyOrigin::Fixed {
-        tracing::warn!("CONFROLL_DIGEST_KEY is not set: digests on workloads are made with a key that everybody knows, so a short secret could be guessed from one");
+        tracing::warn!(
+            "CONFROLL_DIGEST_KEY is not set: digests on workloads are made with a key that everybody knows, so a short secret could be guessed from one"
+        );
     }
     if settings.sink.is_none() {
         tracing::info!("K_SINK is not set: workloads are rolled out, and no reload events are sent");
@@ -48,7 +57,8 @@ fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox> {
     let rules = Arc::new(settings.rules.clone());
     let metrics = Arc::new(Metrics::new());
     let cluster = Cluster::new(client, rules.clone(), &settings.pace);
-    let outbox = Outbox::new(settings.sink.clone()).map_err(reqwest::Error::without_url).context("K_SINK cannot be used")?;
+    let outbox =
+        Outbox::new(settings.sink.clone()).map_err(reqwest::Error::without_url).context("K_SINK cannot be used")?;
     let reporter = Reporter {
         outbox: Arc::new(outbox),
         cluster_name: settings.cluster.as_str().into(),

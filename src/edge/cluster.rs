@@ -83,16 +83,22 @@ impl Cluster {
     }
 
     /// The versions of all sources of a kind in a namespace, by metadata alone.
-    pub async fn source_versions(&self, kind: SourceKind, namespace: &Namespace) -> Result<BTreeMap<String, Version>, ClusterError> {
+    pub async fn source_versions(
+        &self,
+        kind: SourceKind,
+        namespace: &Namespace,
+    ) -> Result<BTreeMap<String, Version>, ClusterError> {
         let call = Call::new("list", kind.plural(), namespace);
         let mut versions = BTreeMap::new();
         let mut next = None;
         loop {
             let path = page_path(&sources_path(kind, namespace), next.as_deref());
             let json = self.read(&call, &path, METADATA_LIST).await?;
-            let page: VersionPage =
-                serde_json::from_slice(&json).map_err(|error| ShapeError::new(format!("the list of {}", kind.plural()), &error))?;
-            versions.extend(page.items.unwrap_or_default().into_iter().map(|item| (item.metadata.name, item.metadata.version)));
+            let page: VersionPage = serde_json::from_slice(&json)
+                .map_err(|error| ShapeError::new(format!("the list of {}", kind.plural()), &error))?;
+            versions.extend(
+                page.items.unwrap_or_default().into_iter().map(|item| (item.metadata.name, item.metadata.version)),
+            );
             next = page.metadata.next.filter(|token| !token.is_empty());
             if next.is_none() {
                 return Ok(versions);
@@ -103,7 +109,11 @@ impl Cluster {
     /// All workloads of a kind in a namespace. One that cannot be read is logged and left out.
     ///
     /// Whole objects, not metadata: an opt-in may stand on the pod template alone.
-    pub async fn workloads(&self, kind: &'static WorkloadKind, namespace: &Namespace) -> Result<Vec<Workload>, ClusterError> {
+    pub async fn workloads(
+        &self,
+        kind: &'static WorkloadKind,
+        namespace: &Namespace,
+    ) -> Result<Vec<Workload>, ClusterError> {
         let call = Call::new("list", kind.plural, namespace);
         let mut workloads = Vec::new();
         let mut next: Option<String> = None;
@@ -154,15 +164,24 @@ impl Cluster {
     }
 
     /// The one object of a name in a collection as it was at a version, as JSON.
-    async fn one_at(&self, call: &Call, collection: &str, name: &str, version: Version) -> Result<Option<String>, ClusterError> {
+    async fn one_at(
+        &self,
+        call: &Call,
+        collection: &str,
+        name: &str,
+        version: Version,
+    ) -> Result<Option<String>, ClusterError> {
         #[derive(Deserialize)]
         struct List<'a> {
             #[serde(borrow)]
             items: Option<Vec<&'a serde_json::value::RawValue>>,
         }
-        let path = format!("{collection}?fieldSelector=metadata.name%3D{name}&resourceVersion={version}&resourceVersionMatch=Exact");
+        let path = format!(
+            "{collection}?fieldSelector=metadata.name%3D{name}&resourceVersion={version}&resourceVersionMatch=Exact"
+        );
         let json = self.read(call, &path, JSON).await?;
-        let list: List<'_> = serde_json::from_slice(&json).map_err(|error| ShapeError::new(format!("the past of {name}"), &error))?;
+        let list: List<'_> =
+            serde_json::from_slice(&json).map_err(|error| ShapeError::new(format!("the past of {name}"), &error))?;
         Ok(list.items.unwrap_or_default().first().map(|item| item.get().to_owned()))
     }
 

@@ -70,7 +70,9 @@ pub enum ClusterError {
         status: StatusCode,
     },
     /// A right is missing.
-    #[error("a right is missing: allow the verb {verb:?} on {resource:?} in namespace {namespace} to Confroll's service account")]
+    #[error(
+        "a right is missing: allow the verb {verb:?} on {resource:?} in namespace {namespace} to Confroll's service account"
+    )]
     Forbidden {
         /// The verb of the missing rule.
         verb: &'static str,

@@ -282,7 +282,11 @@ fn unmarked(text: &str) -> Result<Unmarked, String> {
 /// The name goes into the source of events, which is a URI.
 fn cluster(text: &str) -> Result<String, String> {
     let fits = text.len() <= 100 && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
-    if fits { Ok(text.to_owned()) } else { Err("may only hold letters, digits, '-', '.' and '_', at most 100".to_owned()) }
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err("may only hold letters, digits, '-', '.' and '_', at most 100".to_owned())
+    }
 }
 
 fn log_level(text: &str) -> Result<tracing::Level, String> {
@@ -320,8 +324,10 @@ fn digest_key(ours: &Variables) -> Result<Option<Vec<u8>>, SettingsError> {
 
 fn sink(all: &BTreeMap<String, String>) -> Result<Option<Sink>, SettingsError> {
     let Some(url) = set(all, "K_SINK") else { return Ok(None) };
-    let unreadable =
-        |variable: &str, problem: &str| SettingsError::Unreadable { variable: variable.to_owned(), problem: problem.to_owned() };
+    let unreadable = |variable: &str, problem: &str| SettingsError::Unreadable {
+        variable: variable.to_owned(),
+        problem: problem.to_owned(),
+    };
     let url = Url::parse(url)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
@@ -336,7 +342,8 @@ fn sink(all: &BTreeMap<String, String>) -> Result<Option<Sink>, SettingsError> {
         Some(text) => serde_json::from_str(text)
             .map_err(|_| unreadable("K_CE_OVERRIDES", r#"is no JSON like {"extensions": {"team": "shop"}}"#))?,
     };
-    let is_name = |name: &String| !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    let is_name =
+        |name: &String| !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     if !overrides.extensions.keys().all(is_name) {
         return Err(unreadable("K_CE_OVERRIDES", "names an extension with other characters than a-z and 0-9"));
     }

@@ -48,7 +48,14 @@ impl History {
     }
 
     /// Whether a workload runs on other content than the present, by the past. Never says `LookFurther`.
-    pub async fn judge(&self, workload: &Workload, counted: &Counted, since: Since, cluster: &Cluster, rules: &Rules) -> Result<Judgement, ClusterError> {
+    pub async fn judge(
+        &self,
+        workload: &Workload,
+        counted: &Counted,
+        since: Since,
+        cluster: &Cluster,
+        rules: &Rules,
+    ) -> Result<Judgement, ClusterError> {
         let mut oldest: Option<Arc<EarlierVersion>> = None;
         for index in 0.. {
             let earlier = match self.step(index, cluster).await? {
@@ -57,7 +64,15 @@ impl History {
                     return self.judge_creation(workload, counted, cluster, rules).await;
                 }
                 Step::End(end) => {
-                    return Ok(judge_end(end, oldest.as_deref(), &self.now, counted.digest, &counted.keys, workload, rules));
+                    return Ok(judge_end(
+                        end,
+                        oldest.as_deref(),
+                        &self.now,
+                        counted.digest,
+                        &counted.keys,
+                        workload,
+                        rules,
+                    ));
                 }
             };
             match judge(&earlier, counted.digest, &counted.keys, since, workload, rules) {
@@ -71,7 +86,13 @@ impl History {
 
     /// A source that seems new may have had an earlier life that the leaps missed. One moment is known at which the
     /// workload was there: when it was last written.
-    async fn judge_creation(&self, workload: &Workload, counted: &Counted, cluster: &Cluster, rules: &Rules) -> Result<Judgement, ClusterError> {
+    async fn judge_creation(
+        &self,
+        workload: &Workload,
+        counted: &Counted,
+        cluster: &Cluster,
+        rules: &Rules,
+    ) -> Result<Judgement, ClusterError> {
         let then = match cluster.source_at(&self.now.source, workload.version).await {
             Ok(then) => then.filter(|then| then.version < self.now.version),
             Err(ClusterError::Expired | ClusterError::PastRefused) => None,
@@ -81,7 +102,13 @@ impl History {
         Ok(judge_end(PastEnd::Created, earlier.as_ref(), &self.now, counted.digest, &counted.keys, workload, rules))
     }
 
-    async fn judge_use(&self, workload: &Workload, version: Version, cluster: &Cluster, rules: &Rules) -> Result<Judgement, ClusterError> {
+    async fn judge_use(
+        &self,
+        workload: &Workload,
+        version: Version,
+        cluster: &Cluster,
+        rules: &Rules,
+    ) -> Result<Judgement, ClusterError> {
         match cluster.workload_at(&workload.id, version).await {
             // An object of the same name that was deleted since is another workload.
             Ok(then) => Ok(judge_use(then.filter(|then| then.uid == workload.uid).as_ref(), &self.now, rules)),

@@ -99,9 +99,8 @@ fn read_event(headers: &HeaderMap, body: Bytes) -> Result<Event, Failure> {
         }
     }
     if headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(STRUCTURED)) {
-        serde_json::from_slice::<DistinctKeys>(&body).map_err(|_| Failure::NoEvent(
-            "its JSON cannot be read, or an attribute stands there twice".to_owned(),
-        ))?;
+        serde_json::from_slice::<DistinctKeys>(&body)
+            .map_err(|_| Failure::NoEvent("its JSON cannot be read, or an attribute stands there twice".to_owned()))?;
     }
     let event = to_event(headers, body.to_vec()).map_err(|error| Failure::NoEvent(why(&error).to_owned()))?;
     if event.specversion() != SpecVersion::V10 {

@@ -55,7 +55,8 @@ impl Outbox {
             event.set_extension(name, value.as_str());
         }
         let (id, event_type) = (event.id().to_owned(), event.ty().to_owned());
-        let request = http::Request::<Option<Vec<u8>>>::try_from(event).map_err(|error| OutboxError::Attribute(error.to_string()))?;
+        let request = http::Request::<Option<Vec<u8>>>::try_from(event)
+            .map_err(|error| OutboxError::Attribute(error.to_string()))?;
         let (parts, body) = request.into_parts();
         let _slot = self.slots.acquire().await.ok();
         let request = client.post(sink.url.clone()).headers(parts.headers).body(body.unwrap_or_default());

@@ -49,13 +49,13 @@ impl ReloadRun {
         self.metrics.batch();
         let sources = Sources::new(self.cluster.clone(), namespace.clone());
         let new = by_source(batch.triggers);
-        let settled: HashMap<WorkloadId, BySource> = batch.settled.into_iter().map(|(id, waited)| (id, by_source(waited))).collect();
+        let settled: HashMap<WorkloadId, BySource> =
+            batch.settled.into_iter().map(|(id, waited)| (id, by_source(waited))).collect();
         let named: BTreeSet<SourceRef> = new.keys().chain(settled.values().flat_map(BTreeMap::keys)).cloned().collect();
-        let everybody: Vec<&Trigger> = new.values().chain(settled.values().flat_map(BTreeMap::values)).flatten().collect();
-        let (present, workloads) = tokio::join!(
-            self.read_sources(&sources, named, &everybody),
-            self.list_workloads(&namespace, &everybody),
-        );
+        let everybody: Vec<&Trigger> =
+            new.values().chain(settled.values().flat_map(BTreeMap::values)).flatten().collect();
+        let (present, workloads) =
+            tokio::join!(self.read_sources(&sources, named, &everybody), self.list_workloads(&namespace, &everybody),);
         let mut unsettled = Vec::new();
         let mut runs = Vec::new();
         for workload in workloads {
@@ -65,7 +65,8 @@ impl ReloadRun {
             if hits.is_empty() {
                 continue;
             }
-            let triggers = || hits.iter().flat_map(|hit| asking[&hit.present.object.source].iter().cloned()).collect::<Vec<_>>();
+            let triggers =
+                || hits.iter().flat_map(|hit| asking[&hit.present.object.source].iter().cloned()).collect::<Vec<_>>();
             if self.all_current(&workload, &hits) {
                 self.metrics.skip(Skip::AlreadyCurrent);
                 self.reporter.repeat(&workload, triggers());
@@ -81,7 +82,12 @@ impl ReloadRun {
     }
 
     /// The sources that count for a workload, of those that events name.
-    fn hits<'a>(&self, workload: &Workload, asking: &BySource, present: &'a BTreeMap<SourceRef, Present>) -> Vec<Hit<'a>> {
+    fn hits<'a>(
+        &self,
+        workload: &Workload,
+        asking: &BySource,
+        present: &'a BTreeMap<SourceRef, Present>,
+    ) -> Vec<Hit<'a>> {
         let mut hits = Vec::new();
         for present in asking.keys().filter_map(|source| present.get(source)) {
             match counts(workload, &present.object, &self.rules) {
@@ -107,7 +113,12 @@ impl ReloadRun {
         })
     }
 
-    async fn read_sources(&self, sources: &Sources, named: BTreeSet<SourceRef>, everybody: &[&Trigger]) -> BTreeMap<SourceRef, Present> {
+    async fn read_sources(
+        &self,
+        sources: &Sources,
+        named: BTreeSet<SourceRef>,
+        everybody: &[&Trigger],
+    ) -> BTreeMap<SourceRef, Present> {
         let reads = named.into_iter().map(|source| async {
             match sources.get(&source).await {
                 Ok(Some(present)) => Some((source, present)),

@@ -49,7 +49,14 @@ pub struct Reporter {
 
 impl Reporter {
     /// Tells what became of a workload; its events are answered when that is done.
-    pub fn tell(&self, workload: WorkloadId, outcome: Outcome, changed: Vec<ChangedNow>, record: &Record, triggers: Vec<Trigger>) {
+    pub fn tell(
+        &self,
+        workload: WorkloadId,
+        outcome: Outcome,
+        changed: Vec<ChangedNow>,
+        record: &Record,
+        triggers: Vec<Trigger>,
+    ) {
         self.log(&workload, &outcome, &changed);
         if !self.outbox.has_sink() {
             return;
@@ -61,7 +68,11 @@ impl Reporter {
             for now in changed {
                 let (keys, digest) = (&now.counted.keys, now.counted.digest);
                 let keys = now.history.changed_keys(keys, digest, &reporter.cluster, &reporter.rules).await;
-                sources.push(ReportedSource { source: now.object.source.clone(), reason: Some(now.counted.reason), keys });
+                sources.push(ReportedSource {
+                    source: now.object.source.clone(),
+                    reason: Some(now.counted.reason),
+                    keys,
+                });
             }
             reporter.send(&ReloadReport { workload, outcome, sources, at, identity }, &triggers).await;
         });
@@ -76,7 +87,8 @@ impl Reporter {
         }
         let namespace = &workload.id.namespace;
         let changed = record.cause.changed.iter().filter_map(|source| SourceRef::from_display(namespace, source));
-        let sources = changed.map(|source| ReportedSource { source, reason: None, keys: ChangedKeys::default() }).collect();
+        let sources =
+            changed.map(|source| ReportedSource { source, reason: None, keys: ChangedKeys::default() }).collect();
         let (workload, identity) = (workload.id.clone(), record.tag());
         let report = ReloadReport { workload, outcome: Outcome::Reloaded, sources, at: now(), identity };
         let reporter = self.clone();
@@ -92,7 +104,11 @@ impl Reporter {
             Ok(()) => self.metrics.reload_event("sent"),
             Err(error) => {
                 self.metrics.reload_event("failed");
-                tracing::error!(error, workload.name = report.workload.name, "a reload event was not sent; it will be when its event comes again");
+                tracing::error!(
+                    error,
+                    workload.name = report.workload.name,
+                    "a reload event was not sent; it will be when its event comes again"
+                );
                 triggers.iter().for_each(|trigger| trigger.ticket.again());
             }
         }
@@ -109,7 +125,15 @@ impl Reporter {
             }
             Outcome::Failed { message } => {
                 self.metrics.rollout(workload.kind, "failed");
-                tracing::error!(namespace, workload.kind = kind, workload.name = name, sources, reason, message, "the reload was refused");
+                tracing::error!(
+                    namespace,
+                    workload.kind = kind,
+                    workload.name = name,
+                    sources,
+                    reason,
+                    message,
+                    "the reload was refused"
+                );
             }
         }
     }

@@ -60,7 +60,12 @@ impl<'a> WorkloadRun<'a> {
             Ok((_, Attempt::Skipped(skip))) => {
                 self.run.metrics.skip(skip);
                 let (kind, name) = (id.kind.kind, id.name.as_str());
-                tracing::debug!(workload.kind = kind, workload.name = name, reason = skip.as_str(), "a workload is left as it is");
+                tracing::debug!(
+                    workload.kind = kind,
+                    workload.name = name,
+                    reason = skip.as_str(),
+                    "a workload is left as it is"
+                );
             }
             Ok((_, Attempt::Patched(changed, record))) => {
                 self.run.reporter.tell(id, Outcome::Reloaded, changed, &record, self.triggers);
@@ -84,7 +89,9 @@ impl<'a> WorkloadRun<'a> {
                 Ok(Attempt::Refused(changed, record, message)) => {
                     // A workload that was made again is refused for its uid: then this was another one.
                     match self.cluster().workload(&workload.id).await? {
-                        Some(again) if again.uid == workload.uid => return Ok((workload, Attempt::Refused(changed, record, message))),
+                        Some(again) if again.uid == workload.uid => {
+                            return Ok((workload, Attempt::Refused(changed, record, message)));
+                        }
                         _ => {}
                     }
                 }
@@ -112,7 +119,9 @@ impl<'a> WorkloadRun<'a> {
                 Judged::Unchanged(skip) => skipped = skip,
             }
         }
-        let Some(cause) = self.triggers.iter().find(|trigger| changed.iter().any(|it| it.object.source == trigger.change.source)) else {
+        let Some(cause) =
+            self.triggers.iter().find(|trigger| changed.iter().any(|it| it.object.source == trigger.change.source))
+        else {
             return Ok(Attempt::Skipped(skipped));
         };
         let record = self.observe(workload, &mut changed, cause, order).await?;
@@ -128,14 +137,18 @@ impl<'a> WorkloadRun<'a> {
 
     /// Whether the workload runs on other content of a source than there is now.
     async fn judge(&self, workload: &Workload, source: &SourceRef, order: ReadOrder) -> Result<Judged, ClusterError> {
-        let Some(mut present) = self.sources.get(source).await? else { return Ok(Judged::Unchanged(Skip::SourceAbsent)) };
+        let Some(mut present) = self.sources.get(source).await? else {
+            return Ok(Judged::Unchanged(Skip::SourceAbsent));
+        };
         let mut counted = match counts(workload, &present.object, self.rules()) {
             Ok(counted) => counted,
             Err(skip) => return Ok(Judged::Unchanged(skip)),
         };
         let mut comparison = compare(workload, &present.object, &counted, order, self.rules());
         if comparison == Comparison::Outdated {
-            let Some(again) = self.sources.get_again(source).await? else { return Ok(Judged::Unchanged(Skip::SourceAbsent)) };
+            let Some(again) = self.sources.get_again(source).await? else {
+                return Ok(Judged::Unchanged(Skip::SourceAbsent));
+            };
             present = again;
             counted = match counts(workload, &present.object, self.rules()) {
                 Ok(counted) => counted,
@@ -144,7 +157,9 @@ impl<'a> WorkloadRun<'a> {
             comparison = compare(workload, &present.object, &counted, ReadOrder::SourceLast, self.rules());
         }
         let judgement = match comparison {
-            Comparison::AskThePast(since) => present.history.judge(workload, &counted, since, self.cluster(), self.rules()).await?,
+            Comparison::AskThePast(since) => {
+                present.history.judge(workload, &counted, since, self.cluster(), self.rules()).await?
+            }
             Comparison::Same => Judgement::Unchanged(Skip::AlreadyCurrent),
             Comparison::Changed | Comparison::Outdated => Judgement::Changed,
         };
@@ -156,9 +171,16 @@ impl<'a> WorkloadRun<'a> {
 
     /// Looks at all sources of a workload that is about to be patched. Those that the record shows to have changed as
     /// well are added to `changed`; the others are noted as they are now, since the new pods will start on that.
-    async fn observe(&self, workload: &Workload, changed: &mut Vec<ChangedNow>, cause: &Trigger, order: ReadOrder) -> Result<Record, ClusterError> {
+    async fn observe(
+        &self,
+        workload: &Workload,
+        changed: &mut Vec<ChangedNow>,
+        cause: &Trigger,
+        order: ReadOrder,
+    ) -> Result<Record, ClusterError> {
         let rules = self.rules();
-        let mut record = Record::new(&rules.digest_key, Cause { event: cause.change.event.clone(), changed: Vec::new() });
+        let mut record =
+            Record::new(&rules.digest_key, Cause { event: cause.change.event.clone(), changed: Vec::new() });
         for now in changed.iter() {
             record.note(&now.object.source, &now.counted.keys, now.object.version, now.counted.digest);
         }

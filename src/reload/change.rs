@@ -80,9 +80,8 @@ impl Change {
 
 fn is_change(event_type: &str) -> bool {
     let rest = event_type.strip_prefix(TYPE_PREFIX);
-    rest.and_then(|rest| rest.split_once('.')).is_some_and(|(mode, verb)| {
-        matches!(mode, "ref" | "resource") && matches!(verb, "add" | "update" | "delete")
-    })
+    rest.and_then(|rest| rest.split_once('.'))
+        .is_some_and(|(mode, verb)| matches!(mode, "ref" | "resource") && matches!(verb, "add" | "update" | "delete"))
 }
 
 fn reference(data: Option<&Data>) -> Result<Reference, ChangeError> {
@@ -104,7 +103,13 @@ mod tests {
     use super::*;
 
     fn event(event_type: &str, data: Value) -> Event {
-        EventBuilderV10::new().id("1").source("https://10.96.0.1:443").ty(event_type).data("application/json", data).build().unwrap()
+        EventBuilderV10::new()
+            .id("1")
+            .source("https://10.96.0.1:443")
+            .ty(event_type)
+            .data("application/json", data)
+            .build()
+            .unwrap()
     }
 
     fn reference(kind: &str, namespace: &str, name: &str) -> Value {
@@ -116,7 +121,8 @@ mod tests {
         let resource = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "namespace": "shop", "name": "db" }, "data": { "p": "eA==" } });
         for verb in ["add", "update", "delete"] {
             for (mode, data) in [("ref", reference("Secret", "shop", "db")), ("resource", resource.clone())] {
-                let change = Change::from_event(&event(&format!("dev.knative.apiserver.{mode}.{verb}"), data)).unwrap().unwrap();
+                let change =
+                    Change::from_event(&event(&format!("dev.knative.apiserver.{mode}.{verb}"), data)).unwrap().unwrap();
                 assert_eq!(change.source.to_string(), "Secret/db");
                 assert_eq!(change.source.namespace.as_str(), "shop");
             }
@@ -125,7 +131,12 @@ mod tests {
 
     #[test]
     fn an_event_of_another_type_or_kind_is_not_for_us() {
-        for other in ["boson.fn", "dev.knative.apiserver.ref.patch", "dev.knative.apiserver.ref.update.x", "dev.knative.sources.ping"] {
+        for other in [
+            "boson.fn",
+            "dev.knative.apiserver.ref.patch",
+            "dev.knative.apiserver.ref.update.x",
+            "dev.knative.sources.ping",
+        ] {
             assert_eq!(Change::from_event(&event(other, json!("anything"))).unwrap(), None, "{other}");
         }
         let pod = event("dev.knative.apiserver.ref.update", reference("Pod", "shop", "db"));
@@ -135,7 +146,8 @@ mod tests {
     #[test]
     fn a_name_that_is_no_dns_name_is_the_senders_mistake() {
         for (namespace, name) in [("shop", "../secrets/x"), ("../x", "db"), ("shop", ""), ("", "db"), ("shop", "Db")] {
-            let error = Change::from_event(&event("dev.knative.apiserver.ref.update", reference("Secret", namespace, name)));
+            let error =
+                Change::from_event(&event("dev.knative.apiserver.ref.update", reference("Secret", namespace, name)));
             assert!(matches!(error, Err(ChangeError::Name(_))), "{namespace}/{name}: {error:?}");
         }
     }
@@ -143,7 +155,9 @@ mod tests {
     #[test]
     fn data_that_names_nothing_is_the_senders_mistake() {
         let secret = json!({ "apiVersion": "v1", "kind": "Secret", "name": { "hunter2": 1 } });
-        for data in [json!(null), json!([]), json!("x"), json!({}), json!({ "apiVersion": "v1", "kind": "Secret" }), secret] {
+        for data in
+            [json!(null), json!([]), json!("x"), json!({}), json!({ "apiVersion": "v1", "kind": "Secret" }), secret]
+        {
             let error = Change::from_event(&event("dev.knative.apiserver.ref.update", data)).unwrap_err();
             assert!(matches!(error, ChangeError::NoReference), "{error}");
             assert!(!error.to_string().contains("hunter2"));

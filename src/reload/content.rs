@@ -130,7 +130,8 @@ impl DigestKey {
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
         // HMAC takes keys of every length (RFC 2104), hashing the long ones, so this default is never taken.
-        let mac = Hmac::<Sha256>::new_from_slice(bytes).unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()));
+        let mac = Hmac::<Sha256>::new_from_slice(bytes)
+            .unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()));
         let mut id = mac.clone();
         id.update(b"confroll key id");
         Self { mac, id: KeyId(truncated(id)[..4].iter().map(|byte| format!("{byte:02x}")).collect()) }

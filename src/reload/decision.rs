@@ -112,7 +112,13 @@ pub enum Since {
 
 /// Compares what is there with what the workload was last seen to run on.
 #[must_use]
-pub fn compare(workload: &Workload, source: &SourceObject, counted: &Counted, order: ReadOrder, rules: &Rules) -> Comparison {
+pub fn compare(
+    workload: &Workload,
+    source: &SourceObject,
+    counted: &Counted,
+    order: ReadOrder,
+    rules: &Rules,
+) -> Comparison {
     let known = workload
         .record
         .as_ref()
@@ -144,7 +150,8 @@ pub enum Settling {
 pub fn settling(workload: &Workload) -> Settling {
     let by_pattern = |kind: &SourceKind| workload.opt_in.named(*kind).iter().any(|pattern| pattern.literal().is_none());
     let may_count = |source: &SourceRef| {
-        let answer = workload.opt_in.asks_for(source.kind, source.name(), &SourceMarks::unread(), workload.usage(source));
+        let answer =
+            workload.opt_in.asks_for(source.kind, source.name(), &SourceMarks::unread(), workload.usage(source));
         matches!(answer, Answer::Counts(_))
     };
     let several = workload.candidates().iter().filter(|source| may_count(source)).nth(1).is_some();
@@ -184,7 +191,10 @@ mod tests {
     #[test]
     fn without_a_record_only_the_past_can_tell() {
         let source = app_at(60, "1");
-        assert_eq!(compared(&workload(&deployment()), &source, ReadOrder::Unknown), Comparison::AskThePast(Since::Birth));
+        assert_eq!(
+            compared(&workload(&deployment()), &source, ReadOrder::Unknown),
+            Comparison::AskThePast(Since::Birth)
+        );
     }
 
     #[test]
@@ -215,7 +225,8 @@ mod tests {
     #[test]
     fn the_deployment_of_a_knative_revision_is_left_to_its_service() {
         let mut json = deployment();
-        json["metadata"]["ownerReferences"] = json!([{ "apiVersion": "serving.knative.dev/v1", "kind": "Revision", "controller": true }]);
+        json["metadata"]["ownerReferences"] =
+            json!([{ "apiVersion": "serving.knative.dev/v1", "kind": "Revision", "controller": true }]);
         assert_eq!(counts(&workload(&json), &app_at(10, "1"), &rules()).unwrap_err(), Skip::OwnedByKnativeRevision);
         json["metadata"]["ownerReferences"][0]["controller"] = json!(false);
         assert!(counts(&workload(&json), &app_at(10, "1"), &rules()).is_ok());

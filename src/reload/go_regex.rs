@@ -356,7 +356,8 @@ impl Writer<'_> {
     /// `[:alpha:]`; without its end, the bracket stands for itself.
     fn posix_class(&mut self, class: &mut String) -> Result<(), SyntaxError> {
         const NAMES: [&str; 14] = [
-            "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word", "xdigit",
+            "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper",
+            "word", "xdigit",
         ];
         let rest: String = self.input.clone().collect();
         let Some(end) = rest.find(":]").filter(|&end| end > 0) else { return self.range('[', class) };
@@ -408,7 +409,9 @@ fn among_ascii(class: &str) -> String {
 fn repetition(rest: &str) -> Option<(u32, Option<u32>, usize)> {
     let inside = &rest[..rest.find('}')?];
     let number = |text: &str| {
-        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) && !(text.len() > 1 && text.starts_with('0'));
+        let is_number = !text.is_empty()
+            && text.bytes().all(|byte| byte.is_ascii_digit())
+            && !(text.len() > 1 && text.starts_with('0'));
         // A number that no type holds is still one: it is refused for its size.
         is_number.then(|| text.parse().unwrap_or(u32::MAX))
     };

@@ -340,7 +340,13 @@ mod tests {
         answer_to(workload, &[], source, Unmarked::LeftAlone, Some(&used()))
     }
 
-    fn answer_to(workload: &[(&str, &str)], template: &[(&str, &str)], source: &[(&str, &str)], unmarked: Unmarked, usage: Option<&Usage>) -> Answer {
+    fn answer_to(
+        workload: &[(&str, &str)],
+        template: &[(&str, &str)],
+        source: &[(&str, &str)],
+        unmarked: Unmarked,
+        usage: Option<&Usage>,
+    ) -> Answer {
         let keys = AnnotationKeys::default();
         let opt_in = OptIn::of(&annotations(workload), &annotations(template), &keys, unmarked);
         opt_in.asks_for(SourceKind::ConfigMap, "app", &SourceMarks::of(&annotations(source), &keys), usage)
@@ -430,7 +436,8 @@ mod tests {
 
     #[test]
     fn the_template_speaks_only_where_the_workload_is_silent_about_all_four_keys() {
-        let from_template = |workload: &[(&str, &str)]| answer_to(workload, &[(AUTO, "true")], &[], Unmarked::LeftAlone, Some(&used()));
+        let from_template =
+            |workload: &[(&str, &str)]| answer_to(workload, &[(AUTO, "true")], &[], Unmarked::LeftAlone, Some(&used()));
         assert_eq!(from_template(&[]), BY_AUTO);
         assert_eq!(from_template(&[("other", "x")]), BY_AUTO);
         for key in [AUTO, TYPED, NAMED, SEARCH] {
@@ -442,7 +449,10 @@ mod tests {
         }
         // Exclusion is read from the workload alone.
         assert_eq!(from_template(&[(EXCLUDE, "app")]), Answer::Skips(SkipReason::Excluded));
-        assert_eq!(answer_to(&[], &[(AUTO, "true"), (EXCLUDE, "app")], &[], Unmarked::LeftAlone, Some(&used())), BY_AUTO);
+        assert_eq!(
+            answer_to(&[], &[(AUTO, "true"), (EXCLUDE, "app")], &[], Unmarked::LeftAlone, Some(&used())),
+            BY_AUTO
+        );
     }
 
     #[test]

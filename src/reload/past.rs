@@ -53,7 +53,14 @@ pub enum Judgement {
 
 /// What an earlier version tells about a workload.
 #[must_use]
-pub fn judge(earlier: &EarlierVersion, now: Digest, keys: &Keys, since: Since, workload: &Workload, rules: &Rules) -> Judgement {
+pub fn judge(
+    earlier: &EarlierVersion,
+    now: Digest,
+    keys: &Keys,
+    since: Since,
+    workload: &Workload,
+    rules: &Rules,
+) -> Judgement {
     let object = &earlier.object;
     let differs = object.content.digest(&object.source, keys, &rules.digest_key) != now;
     match since {
@@ -78,8 +85,17 @@ pub fn judge_use(then: Option<&Workload>, source: &SourceObject, rules: &Rules) 
 
 /// What remains to be said where the past ends; `oldest` is the earliest version that was read.
 #[must_use]
-pub fn judge_end(end: PastEnd, oldest: Option<&EarlierVersion>, now: &SourceObject, digest: Digest, keys: &Keys, workload: &Workload, rules: &Rules) -> Judgement {
-    let differs = |earlier: &EarlierVersion| earlier.object.content.digest(&now.source, keys, &rules.digest_key) != digest;
+pub fn judge_end(
+    end: PastEnd,
+    oldest: Option<&EarlierVersion>,
+    now: &SourceObject,
+    digest: Digest,
+    keys: &Keys,
+    workload: &Workload,
+    rules: &Rules,
+) -> Judgement {
+    let differs =
+        |earlier: &EarlierVersion| earlier.object.content.digest(&now.source, keys, &rules.digest_key) != digest;
     match (end, oldest) {
         (PastEnd::TooManyVersions, _) => Judgement::Changed,
         // Where a difference had to be looked past, the last one seen is the best that is known.

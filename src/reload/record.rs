@@ -121,7 +121,9 @@ impl Record {
     /// Takes over what `older` knows of a source, for a source that is not there now: if it comes back with other
     /// content, that is a change.
     pub fn carry_over(&mut self, source: &SourceRef, older: &Self) {
-        if let (true, Some(entry)) = (older.recipe == self.recipe && older.key == self.key, older.sources.get(&source.to_string())) {
+        if let (true, Some(entry)) =
+            (older.recipe == self.recipe && older.key == self.key, older.sources.get(&source.to_string()))
+        {
             self.sources.insert(source.to_string(), entry.clone());
         }
     }
@@ -181,7 +183,8 @@ mod tests {
 
     fn record(key: &DigestKey) -> (Record, Digest) {
         let digest = Content::new(BTreeMap::new(), BTreeMap::new()).digest(&source("db"), &Keys::Whole, key);
-        let mut record = Record::new(key, Cause { event: EventTag::of("s", "1"), changed: vec!["Secret/db".to_owned()] });
+        let mut record =
+            Record::new(key, Cause { event: EventTag::of("s", "1"), changed: vec!["Secret/db".to_owned()] });
         record.note(&source("db"), &Keys::Whole, version("7"), digest);
         (record, digest)
     }
@@ -203,7 +206,10 @@ mod tests {
         assert_eq!(record.knows(&source("db"), &named(&["a"]), &DigestKey::new(b"one")), Known::Version(version("7")));
         let other_recipe = record.to_annotation().replace("\"recipe\":1", "\"recipe\":2");
         let other_recipe = Record::read(&other_recipe).unwrap();
-        assert_eq!(other_recipe.knows(&source("db"), &Keys::Whole, &DigestKey::new(b"one")), Known::Version(version("7")));
+        assert_eq!(
+            other_recipe.knows(&source("db"), &Keys::Whole, &DigestKey::new(b"one")),
+            Known::Version(version("7"))
+        );
     }
 
     #[test]
@@ -242,7 +248,8 @@ mod tests {
 
     #[test]
     fn tags_of_keys_tell_selections_apart() {
-        let tags = [Keys::Whole, named(&[]), named(&["a"]), named(&["a", "b"]), named(&["ab"])].map(|keys| keys_tag(&keys));
+        let tags =
+            [Keys::Whole, named(&[]), named(&["a"]), named(&["a", "b"]), named(&["ab"])].map(|keys| keys_tag(&keys));
         let distinct: std::collections::BTreeSet<_> = tags.iter().collect();
         assert_eq!(distinct.len(), tags.len());
     }

@@ -142,7 +142,8 @@ impl References {
 
 /// Secrets with which a volume's driver mounts it: a new one takes effect with new pods.
 fn secrets_of_drivers(volume: &Volume) -> impl Iterator<Item = &str> {
-    let by_secret_ref = [&volume.cephfs, &volume.flex_volume, &volume.iscsi, &volume.rbd, &volume.scale_io, &volume.storageos];
+    let by_secret_ref =
+        [&volume.cephfs, &volume.flex_volume, &volume.iscsi, &volume.rbd, &volume.scale_io, &volume.storageos];
     let by_secret_ref = by_secret_ref.into_iter().flatten().filter_map(|volume| volume.secret_ref.as_ref());
     let csi = volume.csi.iter().filter_map(|csi| csi.node_publish_secret_ref.as_ref());
     let azure = volume.azure_file.iter().map(|azure| azure.secret_name.as_str());
@@ -162,7 +163,8 @@ impl<'a> Mounts<'a> {
         };
         let mounts = of(&spec.containers).filter(|(_, mount)| mount.name == volume);
         let carrier = mounts.clone().next().map(|(container, _)| container.name.clone());
-        let others = of(&spec.init_containers).chain(of(&spec.ephemeral_containers)).filter(|(_, mount)| mount.name == volume);
+        let others =
+            of(&spec.init_containers).chain(of(&spec.ephemeral_containers)).filter(|(_, mount)| mount.name == volume);
         Self { of_volume: mounts.chain(others).map(|(_, mount)| mount).collect(), carrier }
     }
 }
@@ -180,9 +182,13 @@ fn keys_of(items: &[Item], mounts: &[&VolumeMount]) -> Keys {
         (true, None) => Keys::Whole,
         (false, None) => Keys::Named(items.iter().map(|item| item.key.clone()).collect()),
         // A file of a volume without items is called like its key, which holds no slash.
-        (true, Some(paths)) => {
-            Keys::Named(paths.iter().filter_map(|path| path.split('/').find(|part| !matches!(*part, "" | "."))).map(str::to_owned).collect())
-        }
+        (true, Some(paths)) => Keys::Named(
+            paths
+                .iter()
+                .filter_map(|path| path.split('/').find(|part| !matches!(*part, "" | ".")))
+                .map(str::to_owned)
+                .collect(),
+        ),
         (false, Some(paths)) => {
             let is_mounted = |item: &&Item| paths.iter().any(|path| is_at_or_under(&item.path, path));
             Keys::Named(items.iter().filter(is_mounted).map(|item| item.key.clone()).collect())
@@ -264,12 +270,14 @@ mod tests {
     #[test]
     fn secrets_projections_and_second_volumes_count_the_same() {
         let items = json!([{ "key": "a", "path": "a" }]);
-        let found = references(&json!({ "containers": [{ "name": "main", "volumeMounts": [{ "name": "two" }] }], "volumes": [
+        let found = references(
+            &json!({ "containers": [{ "name": "main", "volumeMounts": [{ "name": "two" }] }], "volumes": [
             { "name": "one", "secret": { "secretName": "db", "items": items } },
             { "name": "two", "secret": { "secretName": "db", "items": [{ "key": "b", "path": "b" }] } },
             { "name": "three", "projected": { "sources": [
                 { "configMap": { "name": "app", "items": items } }, { "secret": { "name": "tls" } }, { "serviceAccountToken": {} } ] } },
-        ] }));
+        ] }),
+        );
         assert_eq!(found.usage(SourceKind::Secret, "db").unwrap().keys, named(&["a", "b"]));
         assert_eq!(found.usage(SourceKind::ConfigMap, "app").unwrap().keys, named(&["a"]));
         assert_eq!(found.usage(SourceKind::Secret, "tls").unwrap().keys, Keys::Whole);
@@ -290,22 +298,26 @@ mod tests {
 
     #[test]
     fn empty_names_are_no_references() {
-        let found = references(&json!({ "containers": [{ "name": "main", "envFrom": [{ "configMapRef": {} }, { "secretRef": { "name": "" } }] }],
-            "volumes": [{ "name": "v", "configMap": {} }, { "name": "w", "projected": { "sources": [{ "secret": {} }] } }] }));
+        let found = references(
+            &json!({ "containers": [{ "name": "main", "envFrom": [{ "configMapRef": {} }, { "secretRef": { "name": "" } }] }],
+            "volumes": [{ "name": "v", "configMap": {} }, { "name": "w", "projected": { "sources": [{ "secret": {} }] } }] }),
+        );
         assert_eq!(found.iter().count(), 0);
     }
 
     #[test]
     fn the_carrier_is_the_container_that_the_peer_would_name() {
         let app = json!([{ "configMapRef": { "name": "app" } }]);
-        let containers = json!([{ "name": "first" }, { "name": "second", "envFrom": app, "volumeMounts": [{ "name": "v" }] }]);
+        let containers =
+            json!([{ "name": "first" }, { "name": "second", "envFrom": app, "volumeMounts": [{ "name": "v" }] }]);
         let carrier = |spec: Value| references(&spec).usage(SourceKind::ConfigMap, "app").unwrap().carrier.clone();
         assert_eq!(carrier(json!({ "containers": containers })), "second");
         let volume = json!([{ "name": "v", "configMap": { "name": "app" } }]);
         assert_eq!(carrier(json!({ "containers": containers, "volumes": volume })), "second");
         let unmounted = json!([{ "name": "w", "configMap": { "name": "app" } }]);
         assert_eq!(carrier(json!({ "containers": [{ "name": "first" }], "volumes": unmounted })), "first");
-        let init = json!({ "containers": [{ "name": "first" }], "initContainers": [{ "name": "init", "envFrom": app }] });
+        let init =
+            json!({ "containers": [{ "name": "first" }], "initContainers": [{ "name": "init", "envFrom": app }] });
         assert_eq!(carrier(init), "first");
         assert_eq!(references(&json!({ "containers": containers })).default_carrier(), Some("first"));
     }

@@ -79,7 +79,8 @@ struct ManagedFields<'a> {
 impl SourceObject {
     /// Reads an object from the JSON of the API server.
     pub fn read(source: &SourceRef, json: &str, keys: &AnnotationKeys) -> Result<Self, ShapeError> {
-        let shape: Shape<'_> = serde_json::from_str(json).map_err(|error| ShapeError::new(source.to_string(), &error))?;
+        let shape: Shape<'_> =
+            serde_json::from_str(json).map_err(|error| ShapeError::new(source.to_string(), &error))?;
         let data = without_nulls(shape.data);
         let content = match source.kind {
             SourceKind::ConfigMap => Content::new(data, without_nulls(shape.binary_data)),
@@ -134,7 +135,8 @@ mod tests {
 
     #[test]
     fn nulls_and_absent_maps_are_empty() {
-        let with_null = read(SourceKind::Secret, r#"{"metadata":{"resourceVersion":"7","annotations":null},"data":{"a":null}}"#);
+        let with_null =
+            read(SourceKind::Secret, r#"{"metadata":{"resourceVersion":"7","annotations":null},"data":{"a":null}}"#);
         let with_empty = read(SourceKind::Secret, r#"{"metadata":{"resourceVersion":"7"},"data":{"a":""}}"#);
         assert_eq!(with_null.unwrap().content, with_empty.unwrap().content);
         let none = read(SourceKind::Secret, r#"{"metadata":{"resourceVersion":"7"},"data":null}"#).unwrap();
@@ -153,7 +155,8 @@ mod tests {
     #[test]
     fn a_configmap_keeps_text_and_binary_apart() {
         let text = read(SourceKind::ConfigMap, r#"{"metadata":{"resourceVersion":"7"},"data":{"a":"MQ=="}}"#).unwrap();
-        let binary = read(SourceKind::ConfigMap, r#"{"metadata":{"resourceVersion":"7"},"binaryData":{"a":"MQ=="}}"#).unwrap();
+        let binary =
+            read(SourceKind::ConfigMap, r#"{"metadata":{"resourceVersion":"7"},"binaryData":{"a":"MQ=="}}"#).unwrap();
         assert_ne!(text.content, binary.content);
         assert_eq!(text.content.changed_keys(&binary.content, &Keys::Whole).changed, ["a".to_owned()].into());
     }

@@ -115,12 +115,17 @@ struct OwnerReference {
 
 impl Workload {
     /// Reads a workload from the JSON of the API server.
-    pub fn read(kind: &'static WorkloadKind, namespace: &Namespace, json: &str, rules: &Rules) -> Result<Self, ShapeError> {
+    pub fn read(
+        kind: &'static WorkloadKind,
+        namespace: &Namespace,
+        json: &str,
+        rules: &Rules,
+    ) -> Result<Self, ShapeError> {
         let shape_error = |error: &serde_json::Error| ShapeError::new(format!("a {} of {namespace}", kind.kind), error);
         let metadata: Metadata = at_path(json, &["metadata"]).map_err(|error| shape_error(&error))?;
         let id = WorkloadId { kind, namespace: namespace.clone(), name: metadata.name };
-        let template: PodTemplate =
-            at_path(json, kind.template_path).map_err(|error| ShapeError::new(format!("{id} of {namespace}"), &error))?;
+        let template: PodTemplate = at_path(json, kind.template_path)
+            .map_err(|error| ShapeError::new(format!("{id} of {namespace}"), &error))?;
         let annotations = metadata.annotations.unwrap_or_default();
         Ok(Self {
             uid: metadata.uid,
@@ -135,7 +140,12 @@ impl Workload {
     }
 
     /// Reads one page of a LIST.
-    pub fn read_page(kind: &'static WorkloadKind, namespace: &Namespace, json: &str, rules: &Rules) -> Result<WorkloadPage, ShapeError> {
+    pub fn read_page(
+        kind: &'static WorkloadKind,
+        namespace: &Namespace,
+        json: &str,
+        rules: &Rules,
+    ) -> Result<WorkloadPage, ShapeError> {
         let list: List<'_> = serde_json::from_str(json)
             .map_err(|error| ShapeError::new(format!("the list of {} in {namespace}", kind.plural), &error))?;
         let mut page = WorkloadPage {

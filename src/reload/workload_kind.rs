@@ -20,7 +20,8 @@ pub struct WorkloadKind {
 }
 
 /// Every kind that can be rolled out.
-pub static WORKLOAD_KINDS: [WorkloadKind; 3] = [apps("Deployment", "deployments"), apps("StatefulSet", "statefulsets"), apps("DaemonSet", "daemonsets")];
+pub static WORKLOAD_KINDS: [WorkloadKind; 3] =
+    [apps("Deployment", "deployments"), apps("StatefulSet", "statefulsets"), apps("DaemonSet", "daemonsets")];
 
 const fn apps(kind: &'static str, plural: &'static str) -> WorkloadKind {
     WorkloadKind { group: "apps", version: "v1", kind, plural, template_path: &["spec", "template"] }

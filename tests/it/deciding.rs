@@ -30,7 +30,10 @@ async fn an_edit_rolls_out_once_and_the_record_knows_it() {
     assert!(observed.contains("ConfigMap/app"), "{observed}");
     let last = &api["spec"]["template"]["metadata"]["annotations"]["reloader.stakater.com/last-reloaded-from"];
     let last: serde_json::Value = serde_json::from_str(last.as_str().unwrap()).unwrap();
-    assert_eq!((&last["type"], &last["name"], &last["namespace"]), (&json!("CONFIGMAP"), &json!("app"), &json!("shop")));
+    assert_eq!(
+        (&last["type"], &last["name"], &last["namespace"]),
+        (&json!("CONFIGMAP"), &json!("app"), &json!("shop"))
+    );
     assert_eq!(last["containerRefs"], json!(["main"]));
     assert!(last["observedAt"].as_i64().unwrap() > 1_700_000_000);
     assert!(observed.contains(last["hash"].as_str().unwrap()));
@@ -141,9 +144,7 @@ async fn a_source_created_for_the_first_time_rolls_nothing_out_and_its_next_edit
 
 #[tokio::test]
 async fn where_the_past_cannot_be_read_the_servers_bookkeeping_decides() {
-    let written = |value: &str, time: &str| {
-        json!({ "metadata": { "managedFields": [{ "time": time, "fieldsV1": { "f:data": {} } }] }, "data": { "a": value } })
-    };
+    let written = |value: &str, time: &str| json!({ "metadata": { "managedFields": [{ "time": time, "fieldsV1": { "f:data": {} } }] }, "data": { "a": value } });
     for refusal in [400, 410] {
         let cluster = shop();
         let past = move |_: &str, uri: &str| uri.contains("Match=Exact").then(|| status(refusal, "no past here"));
@@ -162,8 +163,11 @@ async fn where_the_past_cannot_be_read_the_servers_bookkeeping_decides() {
 async fn an_event_that_comes_after_the_server_forgot_the_past_is_acted_on() {
     let cluster = shop();
     let function = Function::on(&cluster).await;
-    cluster.put(APP, json!({ "metadata": { "managedFields": [
-        { "time": "2026-01-02T00:00:00Z", "fieldsV1": { "f:data": {} } } ] }, "data": { "a": "2" } }));
+    cluster.put(
+        APP,
+        json!({ "metadata": { "managedFields": [
+        { "time": "2026-01-02T00:00:00Z", "fieldsV1": { "f:data": {} } } ] }, "data": { "a": "2" } }),
+    );
     cluster.compact();
     function.updated("ConfigMap", "app").await;
     assert_eq!(cluster.rollouts(API), 1);

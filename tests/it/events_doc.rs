@@ -4,7 +4,7 @@ use confroll_stack::RecordingSink;
 use serde_json::{Value, json};
 
 use crate::fake_cluster::{FakeCluster, status};
-use crate::support::{told, Function, config_map, workload_using};
+use crate::support::{Function, config_map, told, workload_using};
 
 /// The schema in the document: its one JSON block that has a `$schema`.
 fn schema() -> Value {
@@ -26,7 +26,9 @@ async fn every_kind_of_reload_event_is_as_documented() {
     cluster.put("deployments/auto", workload_using(&["app"]));
     cluster.put("statefulsets/named", workload_named(json!({ "configmap.reloader.stakater.com/reload": "app" })));
     cluster.put("daemonsets/refused", workload_using(&["app"]));
-    cluster.on_request(|method, uri| (method == "PATCH" && uri.contains("/refused?")).then(|| status(422, &"x".repeat(999))));
+    cluster.on_request(|method, uri| {
+        (method == "PATCH" && uri.contains("/refused?")).then(|| status(422, &"x".repeat(999)))
+    });
     let sink = RecordingSink::start().await.unwrap();
     let function = Function::telling(&cluster, &sink).await;
     cluster.put("configmaps/app", json!({ "metadata": {}, "data": { "a": "hunter2", "b": "hunter2" } }));
@@ -43,13 +45,19 @@ async fn every_kind_of_reload_event_is_as_documented() {
         assert_eq!(data["sources"][0]["keys"], json!({ "added": ["b"], "changed": ["a"], "removed": [] }));
         let failed = data["outcome"] == "failed";
         assert_eq!(event.extension("severity"), if failed { "error" } else { "info" });
-        assert_eq!(event.event_type, if failed { "dev.confroll.workload.reload-failed.v1" } else { "dev.confroll.workload.reloaded.v1" });
+        assert_eq!(
+            event.event_type,
+            if failed { "dev.confroll.workload.reload-failed.v1" } else { "dev.confroll.workload.reloaded.v1" }
+        );
         assert_eq!(event.source, "/clusters/default/namespaces/shop");
         let name = data["workload"]["name"].as_str().unwrap();
         assert_eq!(event.subject, format!("{}/{name}", data["workload"]["kind"].as_str().unwrap()));
         assert_eq!(event.extension("name"), name);
         assert_eq!(event.extension("kind"), data["workload"]["kind"].as_str().unwrap());
-        assert_eq!((event.extension("namespace"), event.extension("cluster")), ("shop".to_owned(), "default".to_owned()));
+        assert_eq!(
+            (event.extension("namespace"), event.extension("cluster")),
+            ("shop".to_owned(), "default".to_owned())
+        );
     }
     let mut outcomes: Vec<_> = events.iter().map(|event| event.data["outcome"].as_str().unwrap().to_owned()).collect();
     outcomes.sort();

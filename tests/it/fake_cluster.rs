@@ -51,7 +51,8 @@ impl FakeCluster {
         let revision = state.revision;
         let name = key.split_once('/').unwrap().1;
         let before = state.now(key).cloned();
-        let kept = |field: &str, fresh: Value| before.as_ref().map_or(fresh, |before| before["metadata"][field].clone());
+        let kept =
+            |field: &str, fresh: Value| before.as_ref().map_or(fresh, |before| before["metadata"][field].clone());
         object["metadata"]["name"] = json!(name);
         object["metadata"]["uid"] = kept("uid", json!(format!("uid-{revision}")));
         object["metadata"]["creationTimestamp"] = kept("creationTimestamp", json!("2026-01-01T00:00:00Z"));

@@ -5,7 +5,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use crate::fake_cluster::{FakeCluster, status};
-use crate::support::{told, ChangeEvent, Function, config_map, workload_using};
+use crate::support::{ChangeEvent, Function, config_map, told, workload_using};
 
 /// A ConfigMap `app`, edited, and three Deployments that use it.
 fn edited_shop() -> FakeCluster {
@@ -22,12 +22,16 @@ fn rollouts(cluster: &FakeCluster) -> [usize; 3] {
 
 /// Lets the cluster refuse every patch of `deployments/b` until told otherwise.
 fn refuse_b(cluster: &FakeCluster, code: u16, message: &'static str) {
-    cluster.on_request(move |method, uri| (method == "PATCH" && uri.contains("/deployments/b?")).then(|| status(code, message)));
+    cluster.on_request(move |method, uri| {
+        (method == "PATCH" && uri.contains("/deployments/b?")).then(|| status(code, message))
+    });
 }
 
 #[tokio::test]
 async fn a_workload_that_cannot_be_patched_keeps_no_other_from_it_and_is_tried_again() {
-    for (code, message) in [(500, "etcd is away"), (403, r#"deployments.apps "b" is forbidden: User "confroll" cannot patch"#)] {
+    for (code, message) in
+        [(500, "etcd is away"), (403, r#"deployments.apps "b" is forbidden: User "confroll" cannot patch"#)]
+    {
         let cluster = edited_shop();
         refuse_b(&cluster, code, message);
         let function = Function::on(&cluster).await;

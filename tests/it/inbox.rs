@@ -14,7 +14,10 @@ fn good() -> serde_json::Value {
 
 /// A binary event with these headers and this body.
 fn binary(function: &Function, headers: &[(&str, &str)], body: impl Into<reqwest::Body>) -> RequestBuilder {
-    headers.iter().fold(function.http.post(&function.url), |request, (name, value)| request.header(*name, *value)).body(body)
+    headers
+        .iter()
+        .fold(function.http.post(&function.url), |request, (name, value)| request.header(*name, *value))
+        .body(body)
 }
 
 fn structured(function: &Function, content_type: &str, body: impl Into<reqwest::Body>) -> RequestBuilder {
@@ -51,7 +54,9 @@ async fn what_cannot_be_an_event_of_ours_is_refused_with_a_sentence_and_the_proc
         extra.as_object().unwrap().iter().for_each(|(key, value)| event[key] = value.clone());
         event.to_string()
     };
-    let named = |namespace: &str, name: &str| json!({ "apiVersion": "v1", "kind": "Secret", "namespace": namespace, "name": name }).to_string();
+    let named = |namespace: &str, name: &str| {
+        json!({ "apiVersion": "v1", "kind": "Secret", "namespace": namespace, "name": name }).to_string()
+    };
     let ce = "application/cloudevents+json";
     let rows: Vec<(&str, RequestBuilder, u16)> = vec![
         ("no event at all", binary(f, &[JSON], body.clone()), 400),
@@ -64,7 +69,11 @@ async fn what_cannot_be_an_event_of_ours_is_refused_with_a_sentence_and_the_proc
         ("an empty source", binary(f, &[JSON, SPEC, ID, ("ce-source", ""), TYPE], body.clone()), 400),
         ("an empty type", binary(f, &[JSON, SPEC, ID, SOURCE, ("ce-type", "")], body.clone()), 400),
         ("a repeated id", binary(f, &[JSON, SPEC, ID, ("ce-id", "2"), SOURCE, TYPE], body.clone()), 400),
-        ("a repeated extension", binary(f, &[JSON, SPEC, ID, SOURCE, TYPE, ("ce-x", "1"), ("ce-x", "2")], body.clone()), 400),
+        (
+            "a repeated extension",
+            binary(f, &[JSON, SPEC, ID, SOURCE, TYPE, ("ce-x", "1"), ("ce-x", "2")], body.clone()),
+            400,
+        ),
         ("a repeated content type", binary(f, &[JSON, JSON, SPEC, ID, SOURCE, TYPE], body.clone()), 400),
         ("a bad time", binary(f, &[JSON, SPEC, ID, SOURCE, TYPE, ("ce-time", "now")], body.clone()), 400),
         ("no data", binary(f, &[SPEC, ID, SOURCE, TYPE], ""), 400),
@@ -80,11 +89,23 @@ async fn what_cannot_be_an_event_of_ours_is_refused_with_a_sentence_and_the_proc
         ("a structured event without an id", structured(f, ce, event(json!({ "id": null }))), 400),
         ("a structured event with an empty id", structured(f, ce, event(json!({ "id": "" }))), 400),
         ("a structured specversion 0.3", structured(f, ce, event(json!({ "specversion": "0.3" }))), 400),
-        ("a structured event with a repeated attribute", structured(f, ce, event(json!({})).replacen('{', r#"{"id":"0","#, 1)), 400),
+        (
+            "a structured event with a repeated attribute",
+            structured(f, ce, event(json!({})).replacen('{', r#"{"id":"0","#, 1)),
+            400,
+        ),
         ("too long", binary(f, &[JSON, SPEC, ID, SOURCE, TYPE], vec![b' '; 4_194_305]), 413),
-        ("an unknown type", binary(f, &[JSON, SPEC, ID, SOURCE, ("ce-type", "boson.fn")], r#"{"message":"Hello"}"#), 204),
+        (
+            "an unknown type",
+            binary(f, &[JSON, SPEC, ID, SOURCE, ("ce-type", "boson.fn")], r#"{"message":"Hello"}"#),
+            204,
+        ),
         ("an unknown kind", binary(f, &[JSON, SPEC, ID, SOURCE, TYPE], body.replace("ConfigMap", "Pod")), 204),
-        ("our own kind of event", binary(f, &[JSON, SPEC, ID, SOURCE, ("ce-type", "dev.confroll.workload.reloaded.v1")], "{}"), 204),
+        (
+            "our own kind of event",
+            binary(f, &[JSON, SPEC, ID, SOURCE, ("ce-type", "dev.confroll.workload.reloaded.v1")], "{}"),
+            204,
+        ),
     ];
     for (what, request, expected) in rows {
         let (status, text) = answer(request).await;

@@ -12,7 +12,8 @@ const KINDS: [&str; 3] = ["deployments", "statefulsets", "daemonsets"];
 
 /// The ways in which a pod template can use the ConfigMap `app`.
 fn ways() -> Vec<(&'static str, Value)> {
-    let key = json!([{ "name": "A", "valueFrom": { "configMapKeyRef": { "name": "app", "key": "a", "optional": true } } }]);
+    let key =
+        json!([{ "name": "A", "valueFrom": { "configMapKeyRef": { "name": "app", "key": "a", "optional": true } } }]);
     let env_from = json!([{ "prefix": "APP_", "configMapRef": { "name": "app" } }]);
     let volume = json!([{ "name": "v", "configMap": { "name": "app" } }]);
     let projected = json!([{ "name": "v", "projected": { "sources": [{ "configMap": { "name": "app", "items": [{ "key": "a", "path": "x" }] } }] } }]);
@@ -45,7 +46,8 @@ async fn every_kind_and_every_way_to_use_a_configmap_rolls_out_once_and_is_told_
         .flat_map(|kind| ways().into_iter().map(move |(way, spec)| (format!("{kind}/{way}"), workload(way, &spec))))
         .collect();
     let app = ("configmaps/app", json!({ "metadata": {}, "data": { "a": "1" } }));
-    let objects = with_marker([app].into_iter().chain(names.iter().map(|(key, object)| (key.as_str(), object.clone()))));
+    let objects =
+        with_marker([app].into_iter().chain(names.iter().map(|(key, object)| (key.as_str(), object.clone()))));
     let shop = Shop::open(Route::Broker, &objects).await;
     shop.patch("configmaps/app", json!({ "data": { "a": "2" } })).await;
     for (key, _) in &names {
@@ -116,7 +118,11 @@ async fn what_changes_no_content_rolls_nothing_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_changed_while_a_key_stays_unused_counts_by_its_used_keys_alone() {
     let by_key = json!({ "main": { "env": [{ "name": "A", "valueFrom": { "secretKeyRef": { "name": "db", "key": "password" } } }] } });
-    let shop = Shop::open(Route::Direct, &with_marker([("secrets/db", secret("1")), ("deployments/api", workload("api", &by_key))])).await;
+    let shop = Shop::open(
+        Route::Direct,
+        &with_marker([("secrets/db", secret("1")), ("deployments/api", workload("api", &by_key))]),
+    )
+    .await;
     shop.patch("secrets/db", json!({ "stringData": { "note": "unused" } })).await;
     // Another kind has a watch of its own: the next event of a Secret comes after this one was answered.
     shop.patch("secrets/db", json!({ "stringData": { "password": "2" } })).await;

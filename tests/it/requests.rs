@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use confroll_stack::RecordingSink;
 
 use crate::fake_cluster::FakeCluster;
-use crate::support::{told, ChangeEvent, Function, config_map, labelled_config_map, workload_using};
+use crate::support::{ChangeEvent, Function, config_map, labelled_config_map, told, workload_using};
 
 /// Requests by what they are for.
 fn counted(cluster: &FakeCluster) -> BTreeMap<&'static str, usize> {

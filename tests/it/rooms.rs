@@ -22,7 +22,20 @@ fn shipped(text: &str) -> &str {
 
 #[test]
 fn the_core_does_no_io_and_points_nowhere() {
-    let forbidden = ["crate::edge", "crate::command", "tokio", "kube::", "reqwest", "std::env", "std::fs", "std::net", "SystemTime", "Instant", "async fn", "::now()"];
+    let forbidden = [
+        "crate::edge",
+        "crate::command",
+        "tokio",
+        "kube::",
+        "reqwest",
+        "std::env",
+        "std::fs",
+        "std::net",
+        "SystemTime",
+        "Instant",
+        "async fn",
+        "::now()",
+    ];
     let files = sources("reload");
     assert!(files.len() > 10);
     for (path, text) in files {

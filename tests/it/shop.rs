@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use confroll_stack::{
-    ApiServerSource, Broker, BrokerDelivery, ControlPlane, ControlPlaneOptions, Eventing, Function, FunctionOptions, Parts,
-    RecordingSink, SourceOptions, TemplateWatch, User,
+    ApiServerSource, Broker, BrokerDelivery, ControlPlane, ControlPlaneOptions, Eventing, Function, FunctionOptions,
+    Parts, RecordingSink, SourceOptions, TemplateWatch, User,
 };
 use http::Request;
 use serde_json::{Value, json};
@@ -93,7 +93,8 @@ impl Shop {
                 (functions, None, to)
             }
             Route::Broker => {
-                let broker = stack.eventing.broker(&namespace, "default", BrokerDelivery::asynchronous()).await.unwrap();
+                let broker =
+                    stack.eventing.broker(&namespace, "default", BrokerDelivery::asynchronous()).await.unwrap();
                 let functions = vec![function(stack, &broker.url()).await];
                 let changes = json!([{ "prefix": { "type": "dev.knative.apiserver." } }]);
                 broker.trigger("reload", changes, functions[0].url(), None).await.unwrap();
@@ -204,7 +205,10 @@ pub(crate) fn workload(name: &str, spec: &Value) -> Value {
 pub(crate) fn with_marker<'a>(objects: impl IntoIterator<Item = (&'a str, Value)>) -> Vec<(&'a str, Value)> {
     let marker = [
         ("configmaps/marker", json!({ "metadata": {}, "data": { "a": "1" } })),
-        ("deployments/marker", workload("marker", &json!({ "main": { "envFrom": [{ "configMapRef": { "name": "marker" } }] } }))),
+        (
+            "deployments/marker",
+            workload("marker", &json!({ "main": { "envFrom": [{ "configMapRef": { "name": "marker" } }] } })),
+        ),
     ];
     objects.into_iter().chain(marker).collect()
 }

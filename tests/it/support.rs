@@ -42,7 +42,8 @@ impl Function {
             let stopped = async { drop(stopped.await) };
             serve(listener, client, &settings, stopped).await.unwrap();
         });
-        let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(Duration::from_secs(30)).build().unwrap();
+        let http =
+            reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(Duration::from_secs(30)).build().unwrap();
         Self { url, http, _stop: stop }
     }
 

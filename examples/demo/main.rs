@@ -1,0 +1,71 @@
+//! `cargo demo`: a small shop of workloads on the real parts. A ConfigMap, a label and a Secret are edited, and a
+//! timeline shows what each edit led to; then everything stays up for whoever wants to explore it.
+
+mod shop;
+mod timeline;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use shop::Shop;
+use timeline::Timeline;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo demo",
+    about = "Shows Confroll at work on a real API server and real Knative parts",
+    max_term_width = 80
+)]
+struct Arguments {
+    /// End after the last edit; the exit code tells whether everything happened
+    #[arg(long)]
+    exit: bool,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match demo(&Arguments::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo demo: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn demo(arguments: &Arguments) -> Result<()> {
+    let function = build_function()?;
+    println!("Starting etcd, kube-apiserver, Knative's source and Broker, and Confroll …");
+    let shop = Shop::open(&function).await?;
+    println!("{}", shop::LAYOUT);
+    let mut timeline = Timeline::of(&shop);
+    timeline
+        .edit("You edit the ConfigMap greeting.", shop.edit_config_map(), &["Deployment/web", "DaemonSet/agent"])
+        .await?;
+    timeline.edit("You add a label to the ConfigMap greeting.", shop.label_config_map(), &[]).await?;
+    timeline
+        .edit("You rotate the Secret db-password.", shop.rotate_secret(), &["Deployment/web", "StatefulSet/db"])
+        .await?;
+    println!("\nAll of it happened, and nothing else did.");
+    if arguments.exit {
+        return Ok(());
+    }
+    println!("{}", shop.ways_to_explore());
+    tokio::signal::ctrl_c().await?;
+    println!("\nEnding what was started.");
+    Ok(())
+}
+
+/// Builds the program that the demo shows, and finds it beside the demo's own.
+fn build_function() -> Result<PathBuf> {
+    let cargo = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--bin", "confroll"])
+        .status()
+        .context("cargo cannot be run")?;
+    ensure!(cargo.success(), "confroll did not build; the lines above say why");
+    let demo = std::env::current_exe()?;
+    let folder = demo.ancestors().nth(2).context("the demo is in no target folder")?;
+    Ok(folder.join("confroll"))
+}
