@@ -11,6 +11,11 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+use super::go_class;
+
+/// What is left of a pattern.
+pub(super) type Input<'a> = Peekable<Chars<'a>>;
+
 /// The largest number of repetitions, nested ones multiplied.
 const MOST_REPEATS: u32 = 1000;
 
@@ -46,7 +51,7 @@ pub fn rewrite(pattern: &str) -> Result<String, SyntaxError> {
 }
 
 struct Writer<'a> {
-    input: Peekable<Chars<'a>>,
+    input: Input<'a>,
     output: String,
     /// The groups that are open, the whole pattern first.
     scopes: Vec<Scope>,
@@ -96,7 +101,10 @@ impl Writer<'_> {
                 ')' => self.close()?,
                 '*' | '+' | '?' => self.repeat(c.encode_utf8(&mut [0; 4]), 1)?,
                 '{' => self.brace()?,
-                '[' => self.class()?,
+                '[' => {
+                    let class = go_class::bracketed(&mut self.input)?;
+                    self.atom(&class);
+                }
                 '\\' => self.escape()?,
                 '.' => self.atom("[[:ascii:]]"),
                 '^' | '$' => self.atom(c.encode_utf8(&mut [0; 4])),
@@ -248,8 +256,8 @@ impl Writer<'_> {
                 Ok(())
             }
             c => {
-                let class = self.class_escape(c)?;
-                self.atom(&among_ascii(&class));
+                let class = go_class::escaped(&mut self.input, c)?;
+                self.atom(&class);
                 Ok(())
             }
         }
@@ -264,145 +272,6 @@ impl Writer<'_> {
             self.literal(c);
         }
     }
-
-    /// An escape that may stand in a class too, as the crate writes it.
-    fn class_escape(&mut self, c: char) -> Result<String, SyntaxError> {
-        match c {
-            'd' | 'D' | 's' | 'S' | 'w' | 'W' => Ok(format!("\\{c}")),
-            'p' | 'P' => self.unicode_class(c),
-            _ => self.escaped_char(c).map(|c| format!("\\x{{{:X}}}", c as u32)),
-        }
-    }
-
-    /// The one character that an escape stands for.
-    fn escaped_char(&mut self, c: char) -> Result<char, SyntaxError> {
-        match c {
-            'a' => Ok('\x07'),
-            'f' => Ok('\x0c'),
-            'n' => Ok('\n'),
-            'r' => Ok('\r'),
-            't' => Ok('\t'),
-            'v' => Ok('\x0b'),
-            'x' => self.hex(),
-            // A single digit would be a reference to a group, which there is none of.
-            '1'..='7' if !matches!(self.input.peek(), Some('0'..='7')) => Err(SyntaxError::Escape),
-            '0'..='7' => self.octal(c),
-            c if c.is_ascii() && !c.is_ascii_alphanumeric() => Ok(c),
-            _ => Err(SyntaxError::Escape),
-        }
-    }
-
-    fn octal(&mut self, first: char) -> Result<char, SyntaxError> {
-        let mut number = first.to_digit(8).ok_or(SyntaxError::Escape)?;
-        for _ in 0..2 {
-            let Some(digit) = self.input.next_if(|c| c.is_digit(8)) else { break };
-            number = number * 8 + digit.to_digit(8).ok_or(SyntaxError::Escape)?;
-        }
-        char::from_u32(number).ok_or(SyntaxError::Escape)
-    }
-
-    fn hex(&mut self) -> Result<char, SyntaxError> {
-        let digits: String = if self.input.next_if_eq(&'{').is_some() {
-            let digits = self.input.by_ref().take_while(|&c| c != '}').collect();
-            digits
-        } else {
-            self.input.by_ref().take(2).collect::<String>()
-        };
-        let all_hex = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit());
-        let number = u32::from_str_radix(&digits, 16).ok().filter(|_| all_hex);
-        number.and_then(char::from_u32).ok_or(SyntaxError::Escape)
-    }
-
-    /// `\pL`, `\p{Greek}`, `\P{^Greek}`.
-    fn unicode_class(&mut self, p: char) -> Result<String, SyntaxError> {
-        let mut name: String = match self.input.next().ok_or(SyntaxError::Class)? {
-            '{' => self.input.by_ref().take_while(|&c| c != '}').collect(),
-            c => c.to_string(),
-        };
-        let mut p = p;
-        if let Some(rest) = name.strip_prefix('^') {
-            p = if p == 'p' { 'P' } else { 'p' };
-            name = rest.to_owned();
-        }
-        let class = format!("\\{p}{{{name}}}");
-        let exists = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && regex::Regex::new(&class).is_ok();
-        if exists { Ok(class) } else { Err(SyntaxError::Class) }
-    }
-
-    /// A class in brackets, up to its end.
-    fn class(&mut self) -> Result<(), SyntaxError> {
-        let mut class = String::from("[");
-        if self.input.next_if_eq(&'^').is_some() {
-            class.push('^');
-        }
-        let mut first = true;
-        loop {
-            match self.input.next().ok_or(SyntaxError::Unbalanced)? {
-                ']' if !first => break,
-                '[' if self.input.peek() == Some(&':') => self.posix_class(&mut class)?,
-                '\\' if matches!(self.input.peek(), Some('d' | 'D' | 's' | 'S' | 'w' | 'W' | 'p' | 'P')) => {
-                    let c = self.input.next().ok_or(SyntaxError::Escape)?;
-                    class.push_str(&self.class_escape(c)?);
-                }
-                c => self.range(c, &mut class)?,
-            }
-            first = false;
-        }
-        class.push(']');
-        self.atom(&among_ascii(&class));
-        Ok(())
-    }
-
-    /// `[:alpha:]`; without its end, the bracket stands for itself.
-    fn posix_class(&mut self, class: &mut String) -> Result<(), SyntaxError> {
-        const NAMES: [&str; 14] = [
-            "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper",
-            "word", "xdigit",
-        ];
-        let rest: String = self.input.clone().collect();
-        let Some(end) = rest.find(":]").filter(|&end| end > 0) else { return self.range('[', class) };
-        let name = &rest[1..end];
-        if !NAMES.contains(&name.strip_prefix('^').unwrap_or(name)) {
-            return Err(SyntaxError::Class);
-        }
-        class.push_str(&format!("[:{name}:]"));
-        for _ in 0..name.len() + 3 {
-            self.input.next();
-        }
-        Ok(())
-    }
-
-    /// One character of a class, or a range of them.
-    fn range(&mut self, first: char, class: &mut String) -> Result<(), SyntaxError> {
-        let low = self.class_char(first)?;
-        let mut ahead = self.input.clone();
-        let is_range = ahead.next() == Some('-') && ahead.next().is_some_and(|c| c != ']');
-        if !is_range {
-            class.push_str(&format!("\\x{{{:X}}}", low as u32));
-            return Ok(());
-        }
-        self.input.next();
-        let next = self.input.next().ok_or(SyntaxError::Class)?;
-        let high = self.class_char(next)?;
-        if high < low {
-            return Err(SyntaxError::Class);
-        }
-        class.push_str(&format!("\\x{{{:X}}}-\\x{{{:X}}}", low as u32, high as u32));
-        Ok(())
-    }
-
-    fn class_char(&mut self, c: char) -> Result<char, SyntaxError> {
-        if c != '\\' {
-            return Ok(c);
-        }
-        let c = self.input.next().ok_or(SyntaxError::Escape)?;
-        self.escaped_char(c)
-    }
-}
-
-/// A class, cut to the characters that names are made of: the whole of Unicode, 500 times over, would pass any limit.
-fn among_ascii(class: &str) -> String {
-    format!("[{class}&&[:ascii:]]")
 }
 
 /// What stands behind a `{`, if it is a repetition: least, most (`None`: no end) and the length up to the `}`.

@@ -16,6 +16,7 @@
 pub mod change;
 pub mod content;
 pub mod decision;
+mod go_class;
 pub mod go_regex;
 pub mod name_pattern;
 pub mod opt_in;

@@ -10,6 +10,8 @@ use super::go_regex::{SyntaxError, rewrite};
 
 /// The most memory that one pattern may take when it is compiled, in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
+/// The longest pattern, in bytes: a name has 253.
+const LONGEST: usize = 4096;
 
 /// A name, or a regular expression for names.
 #[derive(Clone, Debug)]
@@ -46,6 +48,9 @@ impl NamePattern {
             return Ok(Self(Form::Literal(entry.to_owned())));
         }
         let error = |problem| PatternError { entry: entry.chars().take(80).collect(), problem };
+        if entry.len() > LONGEST {
+            return Err(error(Problem::TooLarge));
+        }
         let rewritten = rewrite(&format!("^{entry}$")).map_err(|syntax| error(syntax.into()))?;
         let compiled = RegexBuilder::new(&rewritten).size_limit(SIZE_LIMIT).build();
         Ok(Self(Form::Regex(Box::new(compiled.map_err(|_| error(Problem::TooLarge))?))))
