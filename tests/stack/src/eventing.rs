@@ -7,7 +7,7 @@ use std::{
     io::ErrorKind,
     net::{Ipv6Addr, TcpListener},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
@@ -18,6 +18,7 @@ use k8s_openapi::{
 use kube::{Api, Client, ResourceExt, api::PostParams, runtime::wait};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
 
 use crate::{
     access::User,
@@ -32,6 +33,7 @@ use crate::{
 };
 
 const START: Duration = Duration::from_mins(1);
+const GOING: Duration = Duration::from_secs(5);
 const NAMESPACE: &str = "knative-eventing";
 const DISPATCHER: &str = "http://127.0.0.1:8080";
 const CRDS: [&str; 8] = [
@@ -103,7 +105,7 @@ impl Starter<'_> {
         let starting = "An adapter starts: waiting for it.";
         let _lock = Lock::taken(&self.parts.lock_file(PROBE_PORT_LOCK), starting).await?;
         for port in [8080, 8443] {
-            refuse_taken(port)?;
+            until_free(port).await?;
         }
         let mut env = self.environment("dispatcher");
         env.extend(["MAX_IDLE_CONNS", "MAX_IDLE_CONNS_PER_HOST"].map(|name| (name, "1000".to_owned())));
@@ -143,14 +145,24 @@ impl Starter<'_> {
     }
 }
 
-fn refuse_taken(port: u16) -> Result<()> {
-    match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)) {
-        Err(error) if error.kind() == ErrorKind::AddrInUse => bail!(
-            "Port {port} is taken by another program, and the Broker's dispatcher can use no other: end that program first."
-        ),
-        // Without IPv6 the dispatcher will tell.
-        _ => Ok(()),
+/// A dispatcher whose owner has just died is about to go too: worth a moment.
+async fn until_free(port: u16) -> Result<()> {
+    let since = Instant::now();
+    while is_taken(port) {
+        if since.elapsed() > GOING {
+            bail!(
+                "Port {port} is taken by another program, and the Broker's dispatcher can use no other: \
+                 end that program first."
+            );
+        }
+        sleep(Duration::from_millis(50)).await;
     }
+    Ok(())
+}
+
+/// Without IPv6 this does not tell, but the dispatcher itself will.
+fn is_taken(port: u16) -> bool {
+    TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).is_err_and(|error| error.kind() == ErrorKind::AddrInUse)
 }
 
 async fn until_it_answers(part: &Part, url: &str) -> Result<()> {
@@ -185,7 +197,7 @@ async fn established(client: Client, crds: &[String]) -> Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(client);
     for name in crds {
         let waiting = wait::await_condition(api.clone(), name, wait::conditions::is_crd_established());
-        tokio::time::timeout(START, waiting).await.with_context(|| format!("CRD {name} is not established"))??;
+        timeout(START, waiting).await.with_context(|| format!("CRD {name} is not established"))??;
     }
     Ok(())
 }

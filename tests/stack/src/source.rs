@@ -94,7 +94,9 @@ impl ApiServerSource {
             let mut watches = audit.watches_since(before, &format!("{name}/")).ok()?;
             watches.sort_unstable();
             watches.dedup();
-            (watches.len() == options.expected_watches()).then_some(())
+            // The port must be occupied until the adapter has tried to take it.
+            let tried = adapter.log().contains("Probes server listening");
+            (tried && watches.len() == options.expected_watches()).then_some(())
         };
         adapter.until("the start of its watches", START, watching).await?;
         Ok(Self { adapter, _folder: folder })
