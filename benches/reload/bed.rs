@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// Requests on their way at once, as Confroll has by default.
 pub(crate) const IN_FLIGHT: usize = 32;
 /// How long a scenario may take: the slowest reloader known takes 100 s for a fan-out of 500.
-pub(crate) const LIMIT: Duration = Duration::from_secs(300);
+pub(crate) const LIMIT: Duration = Duration::from_mins(5);
 
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
@@ -148,6 +148,7 @@ pub(crate) struct Run {
     process: Process,
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is one")]
 enum Process {
     Confroll { function: Function, _source: ApiServerSource, _broker: Option<Broker>, _sink: RecordingSink },
     Peer { part: Part, _folder: RunFolder },
@@ -199,7 +200,7 @@ impl Field {
             let path = path.as_str();
             async move { send(&self.client, "POST", path, &object).await }
         });
-        stream::iter(creations).buffer_unordered(IN_FLIGHT).try_for_each(|_| async { Ok(()) }).await
+        stream::iter(creations).buffer_unordered(IN_FLIGHT).try_for_each(|()| async { Ok(()) }).await
     }
 
     /// Changes the content of a ConfigMap.

@@ -9,20 +9,24 @@ use crate::bed::{Bed, IN_FLIGHT, LIMIT, Reloader, Run, workload_name};
 use crate::figures::{Figures, Requests};
 
 const SINGLE_ROUNDS: usize = 50;
+/// Between single edits: an API server that was just asked for a list lets the next one wait up to 100 ms.
+const IDLE: Duration = Duration::from_millis(200);
 const FANOUT: usize = 500;
 const FANOUT_ROUNDS: usize = 5;
 const BURST: usize = 200;
 const BURST_ROUNDS: usize = 5;
 
-/// One ConfigMap, one Deployment, one edit after the other. Compared: a PATCH and its way to the watch.
+/// One ConfigMap, one Deployment, one edit after the other, with a pause. Compared: a PATCH and its way to the watch.
 pub(crate) async fn single(bed: &Bed, reloader: &Reloader) -> Result<Figures> {
     let run = bed.run(reloader, 1, |_| "app".to_owned()).await?;
     let mark = bed.control_plane.audit().mark().await?;
     let mut compared = Vec::new();
     for round in 1..=SINGLE_ROUNDS {
+        tokio::time::sleep(IDLE).await;
         let began = Instant::now();
         run.field.patch_template("raw", &round.to_string()).await?;
         let raw = run.watch.wait_for("Deployment", "raw", round, LIMIT).await?[round - 1].at - began;
+        tokio::time::sleep(IDLE).await;
         let began = Instant::now();
         run.field.edit("app", &format!("edit {round}")).await?;
         compared.push((run.rolled_out(1, round).await?[0] - began, raw));
@@ -45,6 +49,7 @@ pub(crate) async fn single(bed: &Bed, reloader: &Reloader) -> Result<Figures> {
 pub(crate) async fn fanout(bed: &Bed, reloader: &Reloader) -> Result<Figures> {
     let run = bed.run(reloader, FANOUT, |_| "app".to_owned()).await?;
     rounds("fanout", bed, reloader, &run, FANOUT, FANOUT_ROUNDS, async |value| {
+        tokio::time::sleep(IDLE).await;
         let began = Instant::now();
         run.field.edit("app", value).await?;
         Ok(vec![began; FANOUT])

@@ -151,6 +151,8 @@ impl ClusterError {
 mod tests {
     use super::*;
 
+    type Check = fn(&ClusterError) -> bool;
+
     fn refused(call: &Call, status: u16, message: &str) -> ClusterError {
         let body = serde_json::json!({ "kind": "Status", "message": message }).to_string();
         ClusterError::refused(call, StatusCode::from_u16(status).unwrap(), body.as_bytes())
@@ -169,7 +171,7 @@ mod tests {
     #[test]
     fn what_may_work_later_differs_from_what_never_will() {
         let call = Call::new("patch", "deployments", &Namespace::parse("shop").unwrap());
-        let rows: [(u16, fn(&ClusterError) -> bool); 7] = [
+        let rows: [(u16, Check); 7] = [
             (404, |error| matches!(error, ClusterError::NotFound)),
             (409, |error| matches!(error, ClusterError::Conflict)),
             (410, |error| matches!(error, ClusterError::Expired)),

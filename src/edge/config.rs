@@ -322,6 +322,12 @@ fn digest_key(ours: &Variables) -> Result<Option<Vec<u8>>, SettingsError> {
     }
 }
 
+#[derive(Default, Deserialize)]
+struct Overrides {
+    #[serde(default)]
+    extensions: BTreeMap<String, String>,
+}
+
 fn sink(all: &BTreeMap<String, String>) -> Result<Option<Sink>, SettingsError> {
     let Some(url) = set(all, "K_SINK") else { return Ok(None) };
     let unreadable = |variable: &str, problem: &str| SettingsError::Unreadable {
@@ -332,11 +338,6 @@ fn sink(all: &BTreeMap<String, String>) -> Result<Option<Sink>, SettingsError> {
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
         .ok_or_else(|| unreadable("K_SINK", "is no http or https URL"))?;
-    #[derive(Default, Deserialize)]
-    struct Overrides {
-        #[serde(default)]
-        extensions: BTreeMap<String, String>,
-    }
     let overrides: Overrides = match set(all, "K_CE_OVERRIDES") {
         None => Overrides::default(),
         Some(text) => serde_json::from_str(text)

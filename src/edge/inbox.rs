@@ -76,7 +76,7 @@ async fn act(inbox: &Inbox, headers: &HeaderMap, body: Result<Bytes, BytesReject
         StatusCode::PAYLOAD_TOO_LARGE => Failure::TooLarge(inbox.longest_body),
         _ => Failure::BrokenBody,
     })?;
-    let event = read_event(headers, body)?;
+    let event = read_event(headers, &body)?;
     let Some(change) = Change::from_event(&event)? else {
         tracing::debug!(event.id = event.id(), event.type = event.ty(), "an event is not for us");
         return Ok(StatusCode::NO_CONTENT);
@@ -91,7 +91,7 @@ async fn act(inbox: &Inbox, headers: &HeaderMap, body: Result<Bytes, BytesReject
 }
 
 /// Reads an event, and refuses what the SDK lets through: repeated attributes, version 0.3.
-fn read_event(headers: &HeaderMap, body: Bytes) -> Result<Event, Failure> {
+fn read_event(headers: &HeaderMap, body: &Bytes) -> Result<Event, Failure> {
     for name in headers.keys() {
         let is_attribute = name.as_str().starts_with("ce-") || name == header::CONTENT_TYPE;
         if is_attribute && headers.get_all(name).iter().count() > 1 {
@@ -99,7 +99,7 @@ fn read_event(headers: &HeaderMap, body: Bytes) -> Result<Event, Failure> {
         }
     }
     if headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(STRUCTURED)) {
-        serde_json::from_slice::<DistinctKeys>(&body)
+        serde_json::from_slice::<DistinctKeys>(body)
             .map_err(|_| Failure::NoEvent("its JSON cannot be read, or an attribute stands there twice".to_owned()))?;
     }
     let event = to_event(headers, body.to_vec()).map_err(|error| Failure::NoEvent(why(&error).to_owned()))?;

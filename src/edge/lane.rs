@@ -153,10 +153,11 @@ impl Lanes {
     async fn work(&self, namespace: Namespace) {
         while let Some(batch) = self.next_batch(&namespace) {
             let run = AssertUnwindSafe(self.run.run(namespace.clone(), batch)).catch_unwind();
-            match run.await {
-                Ok(unsettled) => unsettled.into_iter().for_each(|workload| self.settle(&namespace, workload)),
+            if let Ok(unsettled) = run.await {
+                unsettled.into_iter().for_each(|workload| self.settle(&namespace, workload));
+            } else {
                 // The panic itself is logged by the hook; its tickets were answered with `Again` as it unwound.
-                Err(_) => tracing::error!(namespace = namespace.as_str(), "a batch ended in a panic"),
+                tracing::error!(namespace = namespace.as_str(), "a batch ended in a panic");
             }
         }
     }

@@ -54,8 +54,9 @@ impl ReloadRun {
         let named: BTreeSet<SourceRef> = new.keys().chain(settled.values().flat_map(BTreeMap::keys)).cloned().collect();
         let everybody: Vec<&Trigger> =
             new.values().chain(settled.values().flat_map(BTreeMap::values)).flatten().collect();
-        let (present, workloads) =
-            tokio::join!(self.read_sources(&sources, named, &everybody), self.list_workloads(&namespace, &everybody),);
+        // Lists first: they wait longest.
+        let (workloads, present) =
+            tokio::join!(self.list_workloads(&namespace, &everybody), self.read_sources(&sources, named, &everybody),);
         let mut unsettled = Vec::new();
         let mut runs = Vec::new();
         for workload in workloads {
@@ -129,7 +130,7 @@ impl ReloadRun {
                 }
                 Err(error) => {
                     tracing::error!(%error, source.kind = source.kind.as_str(), source.name = source.name(), "a source cannot be read");
-                    everybody.iter().filter(|trigger| trigger.change.source == source).for_each(|trigger| trigger.ticket.again());
+                    give_back(everybody.iter().copied().filter(|trigger| trigger.change.source == source));
                     None
                 }
             }
@@ -141,11 +142,18 @@ impl ReloadRun {
         let lists = WORKLOAD_KINDS.iter().map(|kind| async {
             self.cluster.workloads(kind, namespace).await.unwrap_or_else(|error| {
                 tracing::error!(%error, namespace = namespace.as_str(), workload.kind = kind.kind, "workloads cannot be listed");
-                everybody.iter().for_each(|trigger| trigger.ticket.again());
+                give_back(everybody.iter().copied());
                 Vec::new()
             })
         });
         join_all(lists).await.into_iter().flatten().collect()
+    }
+}
+
+/// Has the events sent again.
+pub(super) fn give_back<'a>(triggers: impl IntoIterator<Item = &'a Trigger>) {
+    for trigger in triggers {
+        trigger.ticket.again();
     }
 }
 

@@ -13,6 +13,7 @@ use super::history::History;
 use super::lane::Trigger;
 use super::metrics::Metrics;
 use super::outbox::Outbox;
+use super::reload_run::give_back;
 use crate::reload::content::ChangedKeys;
 use crate::reload::decision::Counted;
 use crate::reload::record::Record;
@@ -64,6 +65,8 @@ impl Reporter {
         let (reporter, at, identity) = (self.clone(), now(), record.tag());
         // A task of its own: the lane goes on with the next batch while a slow sink makes this one's events wait.
         tokio::spawn(async move {
+            // What changed is worth knowing, but no rollout waits for it.
+            let turn = reporter.cluster.turn_behind_patches().await;
             let mut sources = Vec::new();
             for now in changed {
                 let (keys, digest) = (&now.counted.keys, now.counted.digest);
@@ -74,6 +77,7 @@ impl Reporter {
                     keys,
                 });
             }
+            drop(turn);
             reporter.send(&ReloadReport { workload, outcome, sources, at, identity }, &triggers).await;
         });
     }
@@ -109,7 +113,7 @@ impl Reporter {
                     workload.name = report.workload.name,
                     "a reload event was not sent; it will be when its event comes again"
                 );
-                triggers.iter().for_each(|trigger| trigger.ticket.again());
+                give_back(triggers);
             }
         }
     }

@@ -23,6 +23,7 @@ pub struct Present {
     pub history: Arc<History>,
 }
 
+type Versions = BTreeMap<String, Version>;
 type Cell<T> = Arc<OnceCell<T>>;
 
 /// The sources of one batch.
@@ -30,7 +31,7 @@ pub struct Sources {
     cluster: Cluster,
     namespace: Namespace,
     present: Mutex<HashMap<SourceRef, Cell<Option<Present>>>>,
-    versions: Mutex<HashMap<SourceKind, Cell<Arc<BTreeMap<String, Version>>>>>,
+    versions: Mutex<HashMap<SourceKind, Cell<Arc<Versions>>>>,
 }
 
 impl Sources {
@@ -55,7 +56,7 @@ impl Sources {
     }
 
     /// The versions of all sources of a kind in the namespace, by name.
-    pub async fn versions(&self, kind: SourceKind) -> Result<Arc<BTreeMap<String, Version>>, ClusterError> {
+    pub async fn versions(&self, kind: SourceKind) -> Result<Arc<Versions>, ClusterError> {
         let list = || async { self.cluster.source_versions(kind, &self.namespace).await.map(Arc::new) };
         cell(&self.versions, kind).get_or_try_init(list).await.cloned()
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::cluster::Cluster;
 use super::cluster_error::ClusterError;
 use super::lane::Trigger;
-use super::reload_run::ReloadRun;
+use super::reload_run::{ReloadRun, give_back};
 use super::reporter::{ChangedNow, now};
 use super::sources::{Present, Sources};
 use crate::reload::decision::{Comparison, Counted, ReadOrder, Skip, compare, counts};
@@ -76,7 +76,7 @@ impl<'a> WorkloadRun<'a> {
             Err(error) => {
                 let (kind, name) = (id.kind.kind, id.name.as_str());
                 tracing::error!(%error, namespace = id.namespace.as_str(), workload.kind = kind, workload.name = name, "a workload could not be brought up to date");
-                self.triggers.iter().for_each(|trigger| trigger.ticket.again());
+                give_back(&self.triggers);
             }
         }
     }

@@ -134,7 +134,7 @@ impl DigestKey {
             .unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()));
         let mut id = mac.clone();
         id.update(b"confroll key id");
-        Self { mac, id: KeyId(truncated(id)[..4].iter().map(|byte| format!("{byte:02x}")).collect()) }
+        Self { mac, id: KeyId(hex(&truncated(id)[..4])) }
     }
 
     /// A short name of this key, from which the key cannot be found.
@@ -166,7 +166,7 @@ pub struct Digest([u8; 16]);
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 
@@ -192,6 +192,11 @@ impl TryFrom<String> for Digest {
             .map(|number| Self(number.to_be_bytes()))
             .ok_or("a digest is 32 hex digits")
     }
+}
+
+/// Two lower-case hex digits a byte.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 fn truncated(mac: Hmac<Sha256>) -> [u8; 16] {
@@ -292,7 +297,7 @@ mod tests {
         let digest = whole(&text(&[("a", "1")]));
         assert_eq!(Digest::try_from(digest.to_string()), Ok(digest));
         for bad in ["", "00", &"g".repeat(32), &"0".repeat(33), &format!("+{}", "0".repeat(31))] {
-            assert_eq!(Digest::try_from(bad.to_owned()).is_ok(), false, "{bad}");
+            assert!(Digest::try_from(bad.to_owned()).is_err(), "{bad}");
         }
     }
 

@@ -39,7 +39,7 @@ fn class_escape(input: &mut Input<'_>, c: char) -> Result<String, SyntaxError> {
     match c {
         'd' | 'D' | 's' | 'S' | 'w' | 'W' => Ok(format!("\\{c}")),
         'p' | 'P' => unicode_class(input, c),
-        _ => escaped_char(input, c).map(|c| format!("\\x{{{:X}}}", c as u32)),
+        _ => escaped_char(input, c).map(by_number),
     }
 }
 
@@ -71,11 +71,9 @@ fn octal(input: &mut Input<'_>, first: char) -> Result<char, SyntaxError> {
 }
 
 fn hex(input: &mut Input<'_>) -> Result<char, SyntaxError> {
-    let digits: String = if input.next_if_eq(&'{').is_some() {
-        let digits = input.by_ref().take_while(|&c| c != '}').collect();
-        digits
-    } else {
-        input.by_ref().take(2).collect::<String>()
+    let digits: String = match input.next_if_eq(&'{') {
+        Some(_) => input.by_ref().take_while(|&c| c != '}').collect(),
+        None => input.by_ref().take(2).collect(),
     };
     let all_hex = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit());
     let number = u32::from_str_radix(&digits, 16).ok().filter(|_| all_hex);
@@ -110,7 +108,7 @@ fn posix_class(input: &mut Input<'_>, class: &mut String) -> Result<(), SyntaxEr
     if !NAMES.contains(&name.strip_prefix('^').unwrap_or(name)) {
         return Err(SyntaxError::Class);
     }
-    class.push_str(&format!("[:{name}:]"));
+    class.extend(["[:", name, ":]"]);
     for _ in 0..name.len() + 3 {
         input.next();
     }
@@ -123,7 +121,7 @@ fn range(input: &mut Input<'_>, first: char, class: &mut String) -> Result<(), S
     let mut ahead = input.clone();
     let is_range = ahead.next() == Some('-') && ahead.next().is_some_and(|c| c != ']');
     if !is_range {
-        class.push_str(&format!("\\x{{{:X}}}", low as u32));
+        class.push_str(&by_number(low));
         return Ok(());
     }
     input.next();
@@ -132,8 +130,13 @@ fn range(input: &mut Input<'_>, first: char, class: &mut String) -> Result<(), S
     if high < low {
         return Err(SyntaxError::Class);
     }
-    class.push_str(&format!("\\x{{{:X}}}-\\x{{{:X}}}", low as u32, high as u32));
+    class.extend([by_number(low), "-".to_owned(), by_number(high)]);
     Ok(())
+}
+
+/// A character in a way that gives it no other meaning.
+fn by_number(c: char) -> String {
+    format!("\\x{{{:X}}}", u32::from(c))
 }
 
 fn class_char(input: &mut Input<'_>, c: char) -> Result<char, SyntaxError> {

@@ -170,19 +170,19 @@ impl Writer<'_> {
 
     fn open(&mut self) -> Result<(), SyntaxError> {
         let mut scope = *self.scope();
-        if self.input.next_if_eq(&'?').is_some() {
-            if let Some(case) = self.special_group(scope.case)? {
-                match self.input.next() {
-                    // Flags for the rest of the group that is open: what a repetition repeats stays what it was.
-                    Some(')') => {
-                        self.scope().case = case;
-                        if let Last::Repeated(times) = self.last {
-                            self.last = Last::Atom(times); // Go forgets here that it was one
-                        }
-                        return Ok(());
+        if self.input.next_if_eq(&'?').is_some()
+            && let Some(case) = self.special_group(scope.case)?
+        {
+            match self.input.next() {
+                // Flags for the rest of the group that is open: what a repetition repeats stays what it was.
+                Some(')') => {
+                    self.scope().case = case;
+                    if let Last::Repeated(times) = self.last {
+                        self.last = Last::Atom(times); // Go forgets here that it was one
                     }
-                    _ => scope.case = case,
+                    return Ok(());
                 }
+                _ => scope.case = case,
             }
         }
         self.atom("(?:"); // captures are not needed

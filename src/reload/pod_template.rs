@@ -115,7 +115,8 @@ pub(super) struct Volume {
     pub(super) csi: Option<CsiVolume>,
     pub(super) azure_file: Option<SecretVolume>,
     pub(super) cephfs: Option<SecretRefVolume>,
-    pub(super) flex_volume: Option<SecretRefVolume>,
+    #[serde(rename = "flexVolume")]
+    pub(super) flex: Option<SecretRefVolume>,
     pub(super) iscsi: Option<SecretRefVolume>,
     pub(super) rbd: Option<SecretRefVolume>,
     #[serde(rename = "scaleIO")]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::content::{Digest, DigestKey, KeyId, RECIPE};
+use super::content::{Digest, DigestKey, KeyId, RECIPE, hex};
 use super::references::Keys;
 use super::source::{Namespace, SourceRef};
 use super::version::Version;
@@ -158,7 +158,7 @@ pub(super) fn tag(parts: &[&str]) -> String {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize()[..8])
 }
 
 #[cfg(test)]

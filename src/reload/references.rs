@@ -142,8 +142,7 @@ impl References {
 
 /// Secrets with which a volume's driver mounts it: a new one takes effect with new pods.
 fn secrets_of_drivers(volume: &Volume) -> impl Iterator<Item = &str> {
-    let by_secret_ref =
-        [&volume.cephfs, &volume.flex_volume, &volume.iscsi, &volume.rbd, &volume.scale_io, &volume.storageos];
+    let by_secret_ref = [&volume.cephfs, &volume.flex, &volume.iscsi, &volume.rbd, &volume.scale_io, &volume.storageos];
     let by_secret_ref = by_secret_ref.into_iter().flatten().filter_map(|volume| volume.secret_ref.as_ref());
     let csi = volume.csi.iter().filter_map(|csi| csi.node_publish_secret_ref.as_ref());
     let azure = volume.azure_file.iter().map(|azure| azure.secret_name.as_str());
@@ -216,8 +215,8 @@ mod tests {
     }
 
     /// A pod whose container `main` mounts the volume `v` with these mounts.
-    fn mounting(volume: Value, mounts: Value) -> References {
-        let mut volume = volume;
+    fn mounting(volume: &Value, mounts: &Value) -> References {
+        let mut volume = volume.clone();
         volume["name"] = json!("v");
         references(&json!({ "containers": [{ "name": "main", "volumeMounts": mounts }], "volumes": [volume] }))
     }
@@ -262,7 +261,7 @@ mod tests {
             (&items, by_path("y"), named(&["b"])),
         ];
         for (volume, mounts, expected) in rows {
-            let found = mounting(volume.clone(), mounts.clone());
+            let found = mounting(volume, &mounts);
             assert_eq!(found.usage(SourceKind::ConfigMap, "app").unwrap().keys, expected, "{volume} {mounts}");
         }
     }

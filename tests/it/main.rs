@@ -1,5 +1,7 @@
 //! What Confroll promises, tested through its front door. In reading order:
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says where")]
+
 mod support;
 
 // On the real parts.

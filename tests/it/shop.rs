@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 /// How long something that should happen may take: generous, as nothing is measured here.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// The parts that all tests share; each has a namespace of its own.
 pub(crate) struct Stack {
