@@ -16,9 +16,9 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::go_duration;
+use super::setting_text::{cluster, count, duration, log_format, log_level, unmarked};
 use crate::reload::content::DigestKey;
-use crate::reload::opt_in::{AnnotationKeys, Unmarked};
+use crate::reload::opt_in::AnnotationKeys;
 use crate::reload::rules::Rules;
 
 const PREFIX: &str = "CONFROLL_";
@@ -263,44 +263,6 @@ fn unknown(error: &envy::Error, all: &BTreeMap<String, String>) -> SettingsError
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    go_duration::parse(text).map_err(|error| error.to_string())
-}
-
-fn count(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "is no count; write a whole number above 0".to_owned())
-}
-
-fn unmarked(text: &str) -> Result<Unmarked, String> {
-    match text.to_lowercase().as_str() {
-        "true" => Ok(Unmarked::Reloaded),
-        "false" => Ok(Unmarked::LeftAlone),
-        _ => Err("is neither true nor false".to_owned()),
-    }
-}
-
-/// The name goes into the source of events, which is a URI.
-fn cluster(text: &str) -> Result<String, String> {
-    let fits = text.len() <= 100 && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
-    if fits {
-        Ok(text.to_owned())
-    } else {
-        Err("may only hold letters, digits, '-', '.' and '_', at most 100".to_owned())
-    }
-}
-
-fn log_level(text: &str) -> Result<tracing::Level, String> {
-    text.parse().map_err(|_| "is no level; write error, warn, info, debug or trace".to_owned())
-}
-
-fn log_format(text: &str) -> Result<LogFormat, String> {
-    match text.to_lowercase().as_str() {
-        "text" => Ok(LogFormat::Text),
-        "json" => Ok(LogFormat::Json),
-        _ => Err("is neither text nor json".to_owned()),
-    }
-}
-
 fn digest_key(ours: &Variables) -> Result<Option<Vec<u8>>, SettingsError> {
     let given = ours.digest_key.as_deref().filter(|text| !text.is_empty());
     match (given, ours.digest_key_file.as_deref().filter(|path| !path.is_empty())) {
@@ -349,4 +311,62 @@ fn sink(all: &BTreeMap<String, String>) -> Result<Option<Sink>, SettingsError> {
         return Err(unreadable("K_CE_OVERRIDES", "names an extension with other characters than a-z and 0-9"));
     }
     Ok(Some(Sink { url, extensions: overrides.extensions, ca_certs: set(all, "K_CA_CERTS").map(str::to_owned) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reload::opt_in::Unmarked;
+
+    fn settings(variables: &[(&str, &str)]) -> Settings {
+        let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        Settings::from_variables(variables).unwrap()
+    }
+
+    #[test]
+    fn without_variables_the_defaults_are_those_of_the_help() {
+        let settings = settings(&[]);
+        assert_eq!(settings.listen.to_string(), "0.0.0.0:8080");
+        assert_eq!((settings.pace.settle, settings.pace.patches), (Duration::from_millis(250), 32));
+        assert_eq!(settings.pace.call_deadline, Duration::from_secs(10));
+        assert_eq!(settings.pace.request_deadline, Duration::from_secs(25));
+        assert_eq!((settings.longest_body, settings.cluster.as_str()), (4 << 20, "default"));
+        assert_eq!((settings.key_origin, settings.rules.unmarked), (KeyOrigin::Fixed, Unmarked::LeftAlone));
+        assert!(settings.sink.is_none());
+        for default in
+            ["[8080, 0.0.0.0]", "[250ms]", "[32]", "[10s]", "[25s]", "[4194304]", "[default]", "[false]", "[info]"]
+        {
+            assert!(SETTINGS_HELP.contains(default), "{default}");
+        }
+    }
+
+    #[test]
+    fn values_are_trimmed_and_an_empty_one_is_as_good_as_none() {
+        let settings =
+            settings(&[("PORT", " 9 "), ("CONFROLL_SETTLE", ""), ("CONFROLL_PATCHES", " 7 "), ("K_SINK", " ")]);
+        assert_eq!((settings.listen.port(), settings.pace.patches), (9, 7));
+        assert_eq!(settings.pace.settle, Duration::from_millis(250));
+        assert!(settings.sink.is_none());
+    }
+
+    #[test]
+    fn a_sink_takes_its_overrides_and_does_not_show_its_path() {
+        let overrides = r#"{"extensions":{"team":"front"}}"#;
+        let settings = settings(&[("K_SINK", "https://sink.example/hunter2"), ("K_CE_OVERRIDES", overrides)]);
+        let sink = settings.sink.unwrap();
+        assert_eq!(sink.extensions["team"], "front");
+        assert_eq!(format!("{sink:?}"), "Sink(sink.example)");
+    }
+
+    #[test]
+    fn a_key_from_a_file_is_the_key_itself() {
+        let file = std::env::temp_dir().join(format!("confroll-key-{}", std::process::id()));
+        std::fs::write(&file, "of a file").unwrap();
+        let by_file = settings(&[("CONFROLL_DIGEST_KEY_FILE", file.to_str().unwrap())]);
+        let by_value = settings(&[("CONFROLL_DIGEST_KEY", "of a file")]);
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(by_file.rules.digest_key.id(), by_value.rules.digest_key.id());
+        assert_ne!(by_file.rules.digest_key.id(), settings(&[]).rules.digest_key.id());
+        assert_eq!(by_file.key_origin, KeyOrigin::Given);
+    }
 }

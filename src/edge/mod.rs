@@ -21,6 +21,7 @@ pub mod metrics;
 pub mod outbox;
 pub mod reload_run;
 pub mod reporter;
+mod setting_text;
 pub mod sources;
 pub mod telemetry;
 pub mod workload_run;

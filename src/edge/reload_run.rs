@@ -146,7 +146,15 @@ impl ReloadRun {
                 Vec::new()
             })
         });
-        join_all(lists).await.into_iter().flatten().collect()
+        let workloads: Vec<Workload> = join_all(lists).await.into_iter().flatten().collect();
+        for workload in &workloads {
+            for problem in workload.opt_in.problems() {
+                let (kind, name) = (workload.id.kind.kind, workload.id.name.as_str());
+                let namespace = namespace.as_str();
+                tracing::warn!(namespace, workload.kind = kind, workload.name = name, "{problem}");
+            }
+        }
+        workloads
     }
 }
 

@@ -70,3 +70,18 @@ fn the_schema_refuses_what_is_not_documented() {
     assert!(!schema.is_valid(&json!({})));
     assert!(!schema.is_valid(&json!({ "outcome": "skipped" })));
 }
+
+#[tokio::test]
+async fn extensions_of_the_binding_are_added() {
+    let cluster = FakeCluster::default();
+    cluster.put("configmaps/app", config_map("1"));
+    cluster.put("deployments/api", workload_using(&["app"]));
+    let sink = RecordingSink::start().await.unwrap();
+    let mut settings = confroll::edge::config::Settings::for_testing();
+    let extensions = [("team".to_owned(), "front".to_owned())].into();
+    settings.sink = Some(confroll::edge::config::Sink { url: sink.url().parse().unwrap(), extensions, ca_certs: None });
+    let function = Function::with(&cluster, settings).await;
+    cluster.put("configmaps/app", config_map("2"));
+    function.updated("ConfigMap", "app").await;
+    assert_eq!(told(&sink)[0].extension("team"), "front");
+}

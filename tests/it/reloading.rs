@@ -116,23 +116,31 @@ async fn what_changes_no_content_rolls_nothing_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_changed_while_a_key_stays_unused_counts_by_its_used_keys_alone() {
-    let by_key = json!({ "main": { "env": [{ "name": "A", "valueFrom": { "secretKeyRef": { "name": "db", "key": "password" } } }] } });
-    let shop = Shop::open(
-        Route::Direct,
-        &with_marker([("secrets/db", secret("1")), ("deployments/api", workload("api", &by_key))]),
-    )
-    .await;
-    shop.patch("secrets/db", json!({ "stringData": { "note": "unused" } })).await;
-    // Another kind has a watch of its own: the next event of a Secret comes after this one was answered.
-    shop.patch("secrets/db", json!({ "stringData": { "password": "2" } })).await;
-    shop.rolled_out("deployments/api", 1).await;
-    shop.patch("configmaps/marker", json!({ "data": { "a": "2" } })).await;
-    shop.rolled_out("deployments/marker", 1).await;
+async fn a_secret_counts_by_its_used_keys_and_shows_in_nothing_that_leaves_the_function() {
+    let by_key = |secret: &str| {
+        let key = json!({ "secretKeyRef": { "name": secret, "key": "password" } });
+        json!({ "main": { "env": [{ "name": "A", "valueFrom": key }] } })
+    };
+    // The source tells Secrets in an order of their own, so their marker is a Secret too.
+    let objects = [
+        ("secrets/db", secret("first-hunter2")),
+        ("deployments/api", workload("api", &by_key("db"))),
+        ("secrets/marker", secret("1")),
+        ("deployments/secret-marker", workload("secret-marker", &by_key("marker"))),
+    ];
+    let shop = Shop::open(Route::Direct, &objects).await;
+    shop.patch("secrets/db", json!({ "stringData": { "unused": "unused-hunter2" } })).await;
+    shop.patch("secrets/db", json!({ "stringData": { "password": "second-hunter2" } })).await;
+    shop.patch("secrets/marker", json!({ "stringData": { "password": "2" } })).await;
+    shop.rolled_out("deployments/secret-marker", 1).await;
     assert_eq!(shop.rollouts("deployments/api"), 1);
-    let told = told(&shop.sink);
-    let event = told.iter().find(|event| event.subject == "Deployment/api").unwrap();
-    assert_eq!(event.data["sources"][0]["keys"]["changed"], json!(["password"]));
+    let api = told(&shop.sink).into_iter().find(|event| event.subject == "Deployment/api").unwrap();
+    assert_eq!(api.data["sources"][0]["keys"]["changed"], json!(["password"]));
+    let shown = format!("{} {} {:?}", shop.functions[0].log(), api.data, shop.get("deployments/api").await);
+    // The values, and the base64 of "hunter2" at each of its three places in a longer text.
+    for value in ["hunter2", "aHVudGVyM", "h1bnRlcj", "odW50ZXIy"] {
+        assert!(!shown.contains(value), "{value} is in\n{shown}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

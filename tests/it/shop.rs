@@ -130,6 +130,10 @@ impl Shop {
         send(&self.client, "PATCH", &path, "application/apply-patch+yaml", &object).await;
     }
 
+    pub(crate) async fn get(&self, key: &str) -> Value {
+        send(&self.client, "GET", &path(&self.namespace, key), "application/json", &json!({})).await
+    }
+
     pub(crate) async fn delete(&self, key: &str) {
         send(&self.client, "DELETE", &path(&self.namespace, key), "application/json", &json!({})).await;
     }
@@ -151,7 +155,7 @@ impl Shop {
 
 pub(crate) async fn function(stack: &Stack, sink: &str) -> Function {
     let kubeconfig = stack.control_plane.kubeconfig_for(User::Confroll);
-    let env = vec![("CONFROLL_DIGEST_KEY", "for testing".to_owned()), ("CONFROLL_LOG_LEVEL", "debug".to_owned())];
+    let env = vec![("CONFROLL_DIGEST_KEY", "for testing".to_owned()), ("CONFROLL_LOG_LEVEL", "trace".to_owned())];
     let options = FunctionOptions { kubeconfig, sink: Some(sink.to_owned()), env };
     Function::start(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await.unwrap()
 }

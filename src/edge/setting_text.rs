@@ -1,0 +1,47 @@
+//! The texts that settings are written as: each read into a value, or answered with what to write instead.
+//!
+//! Invariant: an answer does not repeat the text, which may be a secret in the wrong variable.
+
+use std::time::Duration;
+
+use super::config::LogFormat;
+use super::go_duration;
+use crate::reload::opt_in::Unmarked;
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    go_duration::parse(text).map_err(|error| error.to_string())
+}
+
+pub(super) fn count(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "is no count; write a whole number above 0".to_owned())
+}
+
+pub(super) fn unmarked(text: &str) -> Result<Unmarked, String> {
+    match text.to_lowercase().as_str() {
+        "true" => Ok(Unmarked::Reloaded),
+        "false" => Ok(Unmarked::LeftAlone),
+        _ => Err("is neither true nor false".to_owned()),
+    }
+}
+
+/// The name goes into the source of events, which is a URI.
+pub(super) fn cluster(text: &str) -> Result<String, String> {
+    let fits = text.len() <= 100 && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err("may only hold letters, digits, '-', '.' and '_', at most 100".to_owned())
+    }
+}
+
+pub(super) fn log_level(text: &str) -> Result<tracing::Level, String> {
+    text.parse().map_err(|_| "is no level; write error, warn, info, debug or trace".to_owned())
+}
+
+pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {
+    match text.to_lowercase().as_str() {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err("is neither text nor json".to_owned()),
+    }
+}
