@@ -31,8 +31,10 @@ use crate::reload::workload_kind::WorkloadKind;
 const FIELD_MANAGER: &str = "confroll";
 /// How many objects a page of a LIST holds: bounds the memory of the largest answer.
 const PAGE: usize = 500;
-/// Reads on their way at once.
+/// Reads of single objects on their way at once.
 const READS: usize = 32;
+/// Lists on their way at once: not behind the reads, as a whole batch waits for each, and few, as they are large.
+const LISTS: usize = 8;
 
 const JSON: &str = "application/json";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -45,6 +47,7 @@ pub struct Cluster {
     rules: Arc<Rules>,
     deadline: Duration,
     reads: Arc<Semaphore>,
+    lists: Arc<Semaphore>,
     patches: Arc<Semaphore>,
 }
 
@@ -57,6 +60,7 @@ impl Cluster {
             rules,
             deadline: pace.call_deadline,
             reads: Arc::new(Semaphore::new(READS)),
+            lists: Arc::new(Semaphore::new(LISTS)),
             patches: Arc::new(Semaphore::new(pace.patches)),
         }
     }
@@ -65,7 +69,7 @@ impl Cluster {
     pub async fn source(&self, source: &SourceRef) -> Result<Option<SourceObject>, ClusterError> {
         let call = Call::new("get", source.kind.plural(), &source.namespace);
         let path = format!("{}/{}", sources_path(source.kind, &source.namespace), source.name());
-        match self.read(&call, &path, JSON).await {
+        match self.read(&self.reads, &call, &path, JSON).await {
             Ok(json) => Ok(Some(SourceObject::read(source, text(&json)?, &self.rules.annotations)?)),
             Err(ClusterError::NotFound) => Ok(None),
             Err(error) => Err(error),
@@ -93,7 +97,7 @@ impl Cluster {
         let mut next = None;
         loop {
             let path = page_path(&sources_path(kind, namespace), next.as_deref());
-            let json = self.read(&call, &path, METADATA_LIST).await?;
+            let json = self.read(&self.lists, &call, &path, METADATA_LIST).await?;
             let page: VersionPage = serde_json::from_slice(&json)
                 .map_err(|error| ShapeError::new(format!("the list of {}", kind.plural()), &error))?;
             versions.extend(
@@ -121,7 +125,7 @@ impl Cluster {
         let mut next: Option<String> = None;
         loop {
             let path = page_path(&kind.collection_path(namespace.as_str()), next.as_deref());
-            let json = self.read(&call, &path, JSON).await?;
+            let json = self.read(&self.lists, &call, &path, JSON).await?;
             let page = Workload::read_page(kind, namespace, text(&json)?, &self.rules)?;
             for error in page.unreadable {
                 tracing::error!(%error, "a workload is left out");
@@ -137,7 +141,7 @@ impl Cluster {
     /// A workload as it is now; `None` if there is none.
     pub async fn workload(&self, id: &WorkloadId) -> Result<Option<Workload>, ClusterError> {
         let call = Call::new("get", id.kind.plural, &id.namespace);
-        match self.read(&call, &workload_path(id), JSON).await {
+        match self.read(&self.reads, &call, &workload_path(id), JSON).await {
             Ok(json) => Ok(Some(Workload::read(id.kind, &id.namespace, text(&json)?, &self.rules)?)),
             Err(ClusterError::NotFound) => Ok(None),
             Err(error) => Err(error),
@@ -186,14 +190,14 @@ impl Cluster {
         let path = format!(
             "{collection}?fieldSelector=metadata.name%3D{name}&resourceVersion={version}&resourceVersionMatch=Exact"
         );
-        let json = self.read(call, &path, JSON).await?;
+        let json = self.read(&self.reads, call, &path, JSON).await?;
         let list: List<'_> =
             serde_json::from_slice(&json).map_err(|error| ShapeError::new(format!("the past of {name}"), &error))?;
         Ok(list.items.unwrap_or_default().first().map(|item| item.get().to_owned()))
     }
 
-    async fn read(&self, call: &Call, path: &str, accept: &str) -> Result<Bytes, ClusterError> {
-        let _slot = self.reads.acquire().await.map_err(|_| ClusterError::Stopping)?;
+    async fn read(&self, slots: &Semaphore, call: &Call, path: &str, accept: &str) -> Result<Bytes, ClusterError> {
+        let _slot = slots.acquire().await.map_err(|_| ClusterError::Stopping)?;
         let request = Request::get(path).header(header::ACCEPT, accept).body(Body::empty());
         self.send(call, request.map_err(|_| ClusterError::BadPath)?).await
     }

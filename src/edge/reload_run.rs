@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use futures::future::join_all;
+use tokio::sync::OnceCell;
 
 use super::cluster::Cluster;
 use super::lane::{Batch, Trigger, Unsettled};
@@ -20,7 +21,7 @@ use crate::reload::decision::{Comparison, Counted, ReadOrder, Settling, Skip, co
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceRef};
 use crate::reload::workload::{Workload, WorkloadId};
-use crate::reload::workload_kind::WORKLOAD_KINDS;
+use crate::reload::workload_kind::{WORKLOAD_KINDS, WorkloadKind};
 
 /// What every batch works with.
 pub struct ReloadRun {
@@ -43,6 +44,17 @@ struct Hit<'a> {
 /// The events of a batch, by the source that they name.
 type BySource = BTreeMap<SourceRef, Vec<Trigger>>;
 
+/// A batch, as the work on each kind of workload sees it.
+struct Work<'a> {
+    namespace: &'a Namespace,
+    sources: &'a Sources,
+    new: &'a BySource,
+    settled: &'a HashMap<WorkloadId, BySource>,
+    everybody: Vec<&'a Trigger>,
+    /// The sources that events name, read by whichever kind comes first.
+    present: OnceCell<BTreeMap<SourceRef, Present>>,
+}
+
 impl ReloadRun {
     /// Works on a batch and gives back the workloads that should wait for their other sources.
     pub async fn run(&self, namespace: Namespace, batch: Batch) -> Vec<Unsettled> {
@@ -51,18 +63,28 @@ impl ReloadRun {
         let new = by_source(batch.triggers);
         let settled: HashMap<WorkloadId, BySource> =
             batch.settled.into_iter().map(|(id, waited)| (id, by_source(waited))).collect();
-        let named: BTreeSet<SourceRef> = new.keys().chain(settled.values().flat_map(BTreeMap::keys)).cloned().collect();
-        let everybody: Vec<&Trigger> =
-            new.values().chain(settled.values().flat_map(BTreeMap::values)).flatten().collect();
-        // Lists first: they wait longest.
+        let work = Work {
+            namespace: &namespace,
+            sources: &sources,
+            new: &new,
+            settled: &settled,
+            everybody: new.values().chain(settled.values().flat_map(BTreeMap::values)).flatten().collect(),
+            present: OnceCell::new(),
+        };
+        let kinds = WORKLOAD_KINDS.iter().map(|kind| self.run_kind(kind, &work));
+        join_all(kinds).await.into_iter().flatten().collect()
+    }
+
+    /// Works on the workloads of one kind: none waits for the list of another.
+    async fn run_kind(&self, kind: &'static WorkloadKind, work: &Work<'_>) -> Vec<Unsettled> {
         let (workloads, present) =
-            tokio::join!(self.list_workloads(&namespace, &everybody), self.read_sources(&sources, named, &everybody),);
+            tokio::join!(self.list_workloads(kind, work), work.present.get_or_init(|| self.read_sources(work)),);
         let mut unsettled = Vec::new();
         let mut runs = Vec::new();
         for workload in workloads {
-            let waited = settled.get(&workload.id);
-            let asking: BySource = merged(&new, waited, |source| present.contains_key(source));
-            let hits = self.hits(&workload, &asking, &present);
+            let waited = work.settled.get(&workload.id);
+            let asking: BySource = merged(work.new, waited, |source| present.contains_key(source));
+            let hits = self.hits(&workload, &asking, present);
             if hits.is_empty() {
                 continue;
             }
@@ -75,7 +97,7 @@ impl ReloadRun {
                 unsettled.push(Unsettled { workload: workload.id.clone(), triggers: triggers() });
             } else {
                 let named = hits.iter().map(|hit| hit.present.object.source.clone()).collect();
-                runs.push(WorkloadRun::new(self, &sources, named, triggers()).bring_up_to_date(workload));
+                runs.push(WorkloadRun::new(self, work.sources, named, triggers()).bring_up_to_date(workload));
             }
         }
         join_all(runs).await;
@@ -114,23 +136,20 @@ impl ReloadRun {
         })
     }
 
-    async fn read_sources(
-        &self,
-        sources: &Sources,
-        named: BTreeSet<SourceRef>,
-        everybody: &[&Trigger],
-    ) -> BTreeMap<SourceRef, Present> {
-        let reads = named.into_iter().map(|source| async {
-            match sources.get(&source).await {
-                Ok(Some(present)) => Some((source, present)),
+    async fn read_sources(&self, work: &Work<'_>) -> BTreeMap<SourceRef, Present> {
+        let named: BTreeSet<&SourceRef> = work.everybody.iter().map(|trigger| &trigger.change.source).collect();
+        let reads = named.into_iter().map(|source| async move {
+            let (kind, name) = (source.kind.as_str(), source.name());
+            match work.sources.get(source).await {
+                Ok(Some(present)) => Some((source.clone(), present)),
                 Ok(None) => {
                     self.metrics.skip(Skip::SourceAbsent);
-                    tracing::debug!(source.kind = source.kind.as_str(), source.name = source.name(), "a source is gone: nothing to do");
+                    tracing::debug!(source.kind = kind, source.name = name, "a source is gone: nothing to do");
                     None
                 }
                 Err(error) => {
-                    tracing::error!(%error, source.kind = source.kind.as_str(), source.name = source.name(), "a source cannot be read");
-                    give_back(everybody.iter().copied().filter(|trigger| trigger.change.source == source));
+                    tracing::error!(%error, source.kind = kind, source.name = name, "a source cannot be read");
+                    give_back(work.everybody.iter().copied().filter(|trigger| trigger.change.source == *source));
                     None
                 }
             }
@@ -138,20 +157,16 @@ impl ReloadRun {
         join_all(reads).await.into_iter().flatten().collect()
     }
 
-    async fn list_workloads(&self, namespace: &Namespace, everybody: &[&Trigger]) -> Vec<Workload> {
-        let lists = WORKLOAD_KINDS.iter().map(|kind| async {
-            self.cluster.workloads(kind, namespace).await.unwrap_or_else(|error| {
-                tracing::error!(%error, namespace = namespace.as_str(), workload.kind = kind.kind, "workloads cannot be listed");
-                give_back(everybody.iter().copied());
-                Vec::new()
-            })
+    async fn list_workloads(&self, kind: &'static WorkloadKind, work: &Work<'_>) -> Vec<Workload> {
+        let namespace = work.namespace.as_str();
+        let workloads = self.cluster.workloads(kind, work.namespace).await.unwrap_or_else(|error| {
+            tracing::error!(%error, namespace, workload.kind = kind.kind, "workloads cannot be listed");
+            give_back(work.everybody.iter().copied());
+            Vec::new()
         });
-        let workloads: Vec<Workload> = join_all(lists).await.into_iter().flatten().collect();
         for workload in &workloads {
             for problem in workload.opt_in.problems() {
-                let (kind, name) = (workload.id.kind.kind, workload.id.name.as_str());
-                let namespace = namespace.as_str();
-                tracing::warn!(namespace, workload.kind = kind, workload.name = name, "{problem}");
+                tracing::warn!(namespace, workload.kind = kind.kind, workload.name = workload.id.name, "{problem}");
             }
         }
         workloads
