@@ -7,13 +7,15 @@
 
 use std::collections::BTreeSet;
 
+use futures::future::try_join_all;
+
 use super::cluster::Cluster;
 use super::cluster_error::ClusterError;
 use super::lane::Trigger;
 use super::reload_run::{ReloadRun, give_back};
 use super::reporter::{ChangedNow, now};
 use super::sources::{Present, Sources};
-use crate::reload::decision::{Comparison, Counted, ReadOrder, Skip, compare, counts};
+use crate::reload::decision::{Comparison, ReadOrder, Skip, compare, counts};
 use crate::reload::past::Judgement;
 use crate::reload::record::{Cause, Record};
 use crate::reload::report::Outcome;
@@ -137,35 +139,44 @@ impl<'a> WorkloadRun<'a> {
 
     /// Whether the workload runs on other content of a source than there is now.
     async fn judge(&self, workload: &Workload, source: &SourceRef, order: ReadOrder) -> Result<Judged, ClusterError> {
-        let Some(mut present) = self.sources.get(source).await? else {
-            return Ok(Judged::Unchanged(Skip::SourceAbsent));
-        };
-        let mut counted = match counts(workload, &present.object, self.rules()) {
-            Ok(counted) => counted,
+        let (now, comparison) = match self.standing(workload, source, order).await? {
+            Ok(standing) => standing,
             Err(skip) => return Ok(Judged::Unchanged(skip)),
         };
-        let mut comparison = compare(workload, &present.object, &counted, order, self.rules());
-        if comparison == Comparison::Outdated {
-            let Some(again) = self.sources.get_again(source).await? else {
-                return Ok(Judged::Unchanged(Skip::SourceAbsent));
-            };
-            present = again;
-            counted = match counts(workload, &present.object, self.rules()) {
-                Ok(counted) => counted,
-                Err(skip) => return Ok(Judged::Unchanged(skip)),
-            };
-            comparison = compare(workload, &present.object, &counted, ReadOrder::SourceLast, self.rules());
-        }
         let judgement = match comparison {
-            Comparison::AskThePast(since) => {
-                present.history.judge(workload, &counted, since, self.cluster(), self.rules()).await?
-            }
             Comparison::Same => Judgement::Unchanged(Skip::AlreadyCurrent),
             Comparison::Changed | Comparison::Outdated => Judgement::Changed,
+            Comparison::AskThePast(since) => {
+                now.history.judge(workload, &now.counted, since, self.cluster(), self.rules()).await?
+            }
         };
         match judgement {
             Judgement::Unchanged(skip) => Ok(Judged::Unchanged(skip)),
-            _ => Ok(Judged::Changed(changed_now(present, counted))),
+            _ => Ok(Judged::Changed(now)),
+        }
+    }
+
+    /// A source as it is now and how that compares with the record; or why it does not count. Never `Outdated`: a
+    /// source that was read before the record was written is read again.
+    async fn standing(
+        &self,
+        workload: &Workload,
+        source: &SourceRef,
+        mut order: ReadOrder,
+    ) -> Result<Result<(ChangedNow, Comparison), Skip>, ClusterError> {
+        let mut read = self.sources.get(source).await?;
+        loop {
+            let Some(Present { object, history }) = read else { return Ok(Err(Skip::SourceAbsent)) };
+            let counted = match counts(workload, &object, self.rules()) {
+                Ok(counted) => counted,
+                Err(skip) => return Ok(Err(skip)),
+            };
+            let comparison = compare(workload, &object, &counted, order, self.rules());
+            if comparison != Comparison::Outdated {
+                return Ok(Ok((ChangedNow { object, history, counted }, comparison)));
+            }
+            read = self.sources.get_again(source).await?;
+            order = ReadOrder::SourceLast;
         }
     }
 
@@ -185,18 +196,22 @@ impl<'a> WorkloadRun<'a> {
             record.note(&now.object.source, &now.counted.keys, now.object.version, now.counted.digest);
         }
         let done: BTreeSet<SourceRef> = changed.iter().map(|now| now.object.source.clone()).collect();
-        for source in workload.candidates().difference(&done) {
-            if self.is_unmoved(workload, source).await? {
-                if let Some(older) = &workload.record {
-                    record.carry_over(source, older);
+        let candidates = workload.candidates();
+        let looks = candidates.difference(&done).map(|source| async move {
+            let unmoved = self.is_unmoved(workload, source).await?;
+            let standing = if unmoved { None } else { Some(self.standing(workload, source, order).await?) };
+            Ok::<_, ClusterError>((source, standing))
+        });
+        for (source, standing) in try_join_all(looks).await? {
+            match (standing, &workload.record) {
+                (None, Some(older)) => record.carry_over(source, older),
+                (None, None) | (Some(Err(_)), _) => {}
+                (Some(Ok((now, comparison))), _) => {
+                    record.note(source, &now.counted.keys, now.object.version, now.counted.digest);
+                    if comparison == Comparison::Changed {
+                        changed.push(now);
+                    }
                 }
-                continue;
-            }
-            let Some(present) = self.sources.get(source).await? else { continue };
-            let Ok(counted) = counts(workload, &present.object, rules) else { continue };
-            record.note(source, &counted.keys, present.object.version, counted.digest);
-            if compare(workload, &present.object, &counted, order, rules) == Comparison::Changed {
-                changed.push(changed_now(present, counted));
             }
         }
         record.cause.changed = changed.iter().map(|now| now.object.source.to_string()).collect();
@@ -218,8 +233,4 @@ impl<'a> WorkloadRun<'a> {
     fn rules(&self) -> &Rules {
         &self.run.rules
     }
-}
-
-fn changed_now(present: Present, counted: Counted) -> ChangedNow {
-    ChangedNow { object: present.object, history: present.history, counted }
 }

@@ -130,6 +130,21 @@ async fn a_source_made_again_with_other_content_is_a_change_and_with_the_same_is
 }
 
 #[tokio::test]
+async fn an_earlier_life_is_found_even_if_the_workload_was_written_after_it() {
+    let cluster = shop();
+    // A life that is long enough to be met by leaps that grow fourfold.
+    (0..40).for_each(|other| cluster.put("configmaps/other", config_map(&other.to_string())));
+    cluster.delete(APP);
+    let mut written = workload_using(&["app"]);
+    written["status"] = json!({ "observedGeneration": 1 });
+    cluster.put(API, written);
+    cluster.put(APP, config_map("2"));
+    let function = Function::on(&cluster).await;
+    assert_eq!(function.told(&ChangeEvent::of("add", "ConfigMap", "app")).await, 202);
+    assert_eq!(cluster.rollouts(API), 1);
+}
+
+#[tokio::test]
 async fn a_source_created_for_the_first_time_rolls_nothing_out_and_its_next_edit_does() {
     let cluster = FakeCluster::default();
     cluster.put(API, workload_using(&["app"]));

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use confroll_stack::RecordingSink;
 use futures::future::join_all;
 use serde_json::json;
 
 use crate::fake_cluster::FakeCluster;
-use crate::support::{ChangeEvent, Function, config_map, workload_using};
+use crate::support::{ChangeEvent, Function, config_map, told, workload_using};
 
 const API: &str = "deployments/api";
 const APP: &str = "configmaps/app";
@@ -60,9 +61,11 @@ async fn a_workload_made_again_meanwhile_is_another_workload() {
         }
         None
     });
-    let function = Function::on(&cluster).await;
+    let sink = RecordingSink::start().await.unwrap();
+    let function = Function::telling(&cluster, &sink).await;
     function.updated("ConfigMap", "app").await;
     assert_eq!(cluster.rollouts(API), 0, "it was born with the new content");
+    assert_eq!(told(&sink).len(), 0, "nothing was refused that should have been done");
 }
 
 #[tokio::test]
