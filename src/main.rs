@@ -2,16 +2,17 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser, Subcommand};
 use confroll::command::serve;
-use confroll::edge::config::SETTINGS_HELP;
+use confroll::edge::config::{Place, SETTINGS_HELP, place};
 
 /// Rolls out Kubernetes workloads when the ConfigMaps and Secrets that they use change.
 #[derive(Parser)]
 #[command(version, about, max_term_width = 80)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
@@ -23,7 +24,15 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
+    let command = match (Arguments::parse().command, place()) {
+        (Some(command), _) => command,
+        // A function's image is started without arguments.
+        (None, Place::Knative) => Command::Serve,
+        (None, Place::Elsewhere) => {
+            Arguments::command().error(ErrorKind::MissingSubcommand, "say what to do; --help tells").exit()
+        }
+    };
+    let done = match command {
         Command::Serve => serve::run().await,
     };
     match done {

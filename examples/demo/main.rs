@@ -1,9 +1,18 @@
 //! `cargo demo`: a small shop of workloads on the real parts. A ConfigMap, a label and a Secret are edited, and a
 //! timeline shows what each edit led to; then everything stays up for whoever wants to explore it.
 
+/// Prints a line; the demo ends without a word where nobody reads on (`cargo demo | head`).
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        writeln!(std::io::stdout(), $($text)*)?;
+    }};
+}
+
 mod shop;
 mod timeline;
 
+use std::io;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -28,6 +37,11 @@ struct Arguments {
 async fn main() -> ExitCode {
     match demo(&Arguments::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error)
+            if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) =>
+        {
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             eprintln!("cargo demo: {error:#}");
             ExitCode::FAILURE
@@ -37,9 +51,9 @@ async fn main() -> ExitCode {
 
 async fn demo(arguments: &Arguments) -> Result<()> {
     let function = build_function()?;
-    println!("Starting etcd, kube-apiserver, Knative's source and Broker, and Confroll …");
+    say!("Starting etcd, kube-apiserver, Knative's source and Broker, and Confroll …");
     let shop = Shop::open(&function).await?;
-    println!("{}", shop::LAYOUT);
+    say!("{}", shop::LAYOUT);
     let mut timeline = Timeline::of(&shop);
     timeline
         .edit("You edit the ConfigMap greeting.", shop.edit_config_map(), &["Deployment/web", "DaemonSet/agent"])
@@ -48,13 +62,13 @@ async fn demo(arguments: &Arguments) -> Result<()> {
     timeline
         .edit("You rotate the Secret db-password.", shop.rotate_secret(), &["Deployment/web", "StatefulSet/db"])
         .await?;
-    println!("\nAll of it happened, and nothing else did.");
+    say!("\nAll of it happened, and nothing else did.");
     if arguments.exit {
         return Ok(());
     }
-    println!("{}", shop.ways_to_explore());
+    say!("{}", shop.ways_to_explore());
     tokio::signal::ctrl_c().await?;
-    println!("\nEnding what was started.");
+    say!("\nEnding what was started.");
     Ok(())
 }
 

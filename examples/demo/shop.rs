@@ -15,7 +15,7 @@ pub(crate) const LAYOUT: &str = "
   ConfigMap greeting    used by  Deployment web, DaemonSet agent, Deployment frozen
   Secret db-password    used by  Deployment web, StatefulSet db
   All but Deployment frozen carry reloader.stakater.com/auto: \"true\".
-  Deployment web uses two sources, so it waits a moment for changes of the other.";
+  Deployment web uses two sources: it waits a moment for changes of the other.";
 
 /// Everything that runs. It ends with its value.
 pub(crate) struct Shop {

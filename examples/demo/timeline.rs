@@ -36,7 +36,7 @@ impl<'a> Timeline<'a> {
         edit: impl Future<Output = Result<()>>,
         expected: &[&'static str],
     ) -> Result<()> {
-        println!("\n{what}");
+        say!("\n{what}");
         let finished = self.shop.events_finished().await?;
         let began = Instant::now();
         edit.await?;
@@ -66,10 +66,10 @@ impl<'a> Timeline<'a> {
         self.until_more_finished_than(finished).await?;
         lines.sort();
         for (at, line) in &lines {
-            println!("  {:>5} ms  {line}", at.saturating_duration_since(began).as_millis());
+            say!("  {:>5} ms  {line}", at.saturating_duration_since(began).as_millis());
         }
         if expected.is_empty() {
-            println!("            nothing rolls out: the content is the same");
+            say!("            nothing rolls out: the content is the same");
         }
         self.check_nothing_else()
     }

@@ -140,6 +140,22 @@ struct Variables {
     log_format: Option<String>,
 }
 
+/// Where the process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a container of a Knative Service, which sets `K_SERVICE`.
+    Knative,
+    /// Anywhere else.
+    Elsewhere,
+}
+
+/// Where this process runs.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub fn place() -> Place {
+    if std::env::var_os("K_SERVICE").is_some() { Place::Knative } else { Place::Elsewhere }
+}
+
 /// The settings with their defaults and meaning, for `confroll serve --help` and the README's reader.
 pub const SETTINGS_HELP: &str = "\
 Settings (environment):

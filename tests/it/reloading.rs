@@ -178,6 +178,7 @@ async fn twenty_copies_of_an_event_at_two_processes_give_one_rollout() {
         async move { request.send().await.unwrap().status().as_u16() }
     });
     assert_eq!(join_all(copies).await, [202; 20]);
+    assert!(second.stop().await.unwrap().success(), "it ends in order when Kubernetes asks it to");
     shop.rolled_out("deployments/api", 1).await;
     shop.patch("configmaps/marker", json!({ "data": { "a": "2" } })).await;
     shop.rolled_out("deployments/marker", 1).await;

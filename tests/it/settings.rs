@@ -51,6 +51,17 @@ fn without_a_cluster_it_says_what_to_do() {
 }
 
 #[test]
+fn without_arguments_it_serves_inside_a_knative_container_and_asks_elsewhere() {
+    let started = |variables: &[(&str, &str)]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_confroll")).env_clear().envs(variables.iter().copied()).output();
+        String::from_utf8(output.unwrap().stderr).unwrap()
+    };
+    let in_knative = started(&[("K_SERVICE", "confroll"), ("HOME", "/nonexistent")]);
+    assert!(in_knative.lines().last().unwrap().contains("KUBECONFIG"), "it gets as far as the cluster: {in_knative}");
+    assert!(started(&[]).contains("Usage"));
+}
+
+#[test]
 fn what_kubernetes_sets_for_a_service_of_our_name_stops_nothing() {
     let service_links = [
         ("CONFROLL_PORT", "tcp://10.0.0.7:80"),
