@@ -18,6 +18,8 @@ pub mod content;
 pub mod decision;
 mod go_class;
 pub mod go_regex;
+mod mounts;
+mod name_list;
 pub mod name_pattern;
 pub mod opt_in;
 pub mod past;

@@ -2,16 +2,54 @@
 //!
 //! Invariant: means what it means to the peer, which compiles `^` + entry + `$` with Go. So `.` is any character, and
 //! `a|b` is "starts with a, or ends with b": the entry is not grouped.
-//! Left out: splitting an annotation into entries (opt_in.rs) and Go's grammar (go_regex.rs).
+//! Left out: splitting an annotation into entries (name_list.rs) and Go's grammar (go_regex.rs).
 
 use regex::{Regex, RegexBuilder};
 
 use super::go_regex::{SyntaxError, rewrite};
 
-/// The most memory that one pattern may take when it is compiled, in bytes.
-const SIZE_LIMIT: usize = 1 << 20;
+/// The memory that a compiled pattern is given, tried in this order. Measured: the first holds what people write, such
+/// as `app-[a-z0-9]+-.*`; the second one with `{1,253}`; the third an alternation of 690 words, the most that fit.
+const SIZES: [usize; 4] = [4 << 10, 32 << 10, 256 << 10, 1 << 20];
 /// The longest pattern, in bytes: a name has 253.
 const LONGEST: usize = 4096;
+
+/// What the regular expressions of one list may cost together. Names written in full cost nothing of it.
+#[derive(Debug)]
+pub struct Budget {
+    memory: usize,
+    text: usize,
+}
+
+impl Budget {
+    /// Enough for 2 000 patterns as people write them, or for 8 of the largest.
+    #[must_use]
+    pub const fn of_one_list() -> Self {
+        Self { memory: 8 << 20, text: 64 << 10 }
+    }
+
+    /// Before anything is done for a pattern: once the budget is spent, the rest of a list costs nothing.
+    fn take_text(&mut self, bytes: usize) -> Result<(), Problem> {
+        self.text = self.text.checked_sub(bytes).filter(|_| self.memory >= SIZES[0]).ok_or(Problem::OverBudget)?;
+        Ok(())
+    }
+
+    /// Compiles with the least memory that does. A pattern that is too large has cost the time all the same.
+    fn compile(&mut self, rewritten: &str) -> Result<Regex, Problem> {
+        for size in SIZES {
+            let rest = self.memory.checked_sub(size).ok_or(Problem::OverBudget)?;
+            match RegexBuilder::new(rewritten).size_limit(size).build() {
+                Err(regex::Error::CompiledTooBig(_)) => {}
+                compiled => {
+                    self.memory = rest;
+                    return compiled.map_err(|_| Problem::TooLarge); // nested too deep: the syntax is checked already
+                }
+            }
+        }
+        self.memory = self.memory.saturating_sub(SIZES[3]);
+        Err(Problem::TooLarge)
+    }
+}
 
 /// A name, or a regular expression for names.
 #[derive(Clone, Debug)]
@@ -38,22 +76,33 @@ enum Problem {
     Syntax(#[from] SyntaxError),
     #[error("it is too large")]
     TooLarge,
+    #[error("the patterns before it leave no room for it")]
+    OverBudget,
 }
 
 impl NamePattern {
-    /// Reads an entry, without blanks around it.
+    /// Reads an entry, without blanks around it, that stands alone.
     pub fn parse(entry: &str) -> Result<Self, PatternError> {
+        Self::parse_within(entry, &mut Budget::of_one_list())
+    }
+
+    /// Reads an entry of a list, at the cost of the list's budget.
+    pub fn parse_within(entry: &str, budget: &mut Budget) -> Result<Self, PatternError> {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
         if !entry.is_empty() && entry.bytes().all(is_name) {
             return Ok(Self(Form::Literal(entry.to_owned())));
         }
         let error = |problem| PatternError { entry: entry.chars().take(80).collect(), problem };
+        let regex = Self::regex(entry, budget).map_err(error)?;
+        Ok(Self(Form::Regex(Box::new(regex))))
+    }
+
+    fn regex(entry: &str, budget: &mut Budget) -> Result<Regex, Problem> {
         if entry.len() > LONGEST {
-            return Err(error(Problem::TooLarge));
+            return Err(Problem::TooLarge);
         }
-        let rewritten = rewrite(&format!("^{entry}$")).map_err(|syntax| error(syntax.into()))?;
-        let compiled = RegexBuilder::new(&rewritten).size_limit(SIZE_LIMIT).build();
-        Ok(Self(Form::Regex(Box::new(compiled.map_err(|_| error(Problem::TooLarge))?))))
+        budget.take_text(entry.len())?;
+        budget.compile(&rewrite(&format!("^{entry}$"))?)
     }
 
     /// The one name that this surely means, where it is written like a name.
@@ -252,6 +301,16 @@ mod tests {
             ("$", "a", Differs),
             ("^a", "a", Matches),
             ("a^b", "ab", Differs),
+            // From here on: what random patterns brought up.
+            ("(?i)K", "k", Matches),
+            ("(?i)[^a]", "a", Differs),
+            ("(?i)[^b-z]", "a", Matches),
+            (r"(?i)\p{Lu}", "a", Matches),
+            (r"(?i)\P{Lu}", "a", Differs),
+            (r"[^\P{Lu}]", "a", Differs),
+            (r"[\p{Greek}]", "a", Differs),
+            (r"[\P{Greek}]", "a", Matches),
+            ("(?:(?i:(?i:[^a]){100}){1,3}){1,3}", "a", Differs),
         ];
         for (entry, name, expected) in rows {
             let answer = match NamePattern::parse(entry) {
@@ -271,10 +330,52 @@ mod tests {
         }
     }
 
+    /// How many of these entries one list's budget holds, and what is said of the first that it does not hold.
+    fn held(entry: &str) -> (usize, Problem) {
+        let mut budget = Budget::of_one_list();
+        let mut refused = (0..).map(|held| (held, NamePattern::parse_within(entry, &mut budget)));
+        refused.find_map(|(held, answer)| answer.err().map(|error| (held, error.problem))).unwrap()
+    }
+
+    #[test]
+    fn a_list_holds_patterns_as_people_write_them_or_a_few_large_ones() {
+        assert_eq!(held("app-.*"), (2048, Problem::OverBudget));
+        assert_eq!(held("[a-z0-9-]{1,253}"), (256, Problem::OverBudget));
+        assert_eq!(held(&format!("a?{}", " ".repeat(4000))), (16, Problem::OverBudget), "text counts too");
+    }
+
+    const HUGE: &str = "(.?.?.?.?.?.?.?.?.?.?){1000}[[:word:]]{1000}";
+
+    #[test]
+    fn what_cannot_be_read_costs_its_text_and_what_is_too_large_its_time() {
+        let mut budget = Budget::of_one_list();
+        let broken = format!("({}", "a".repeat(4095));
+        for _ in 0..16 {
+            let error = NamePattern::parse_within(&broken, &mut budget).unwrap_err();
+            assert_eq!(error.problem, Problem::Syntax(SyntaxError::Unbalanced));
+        }
+        assert_eq!(NamePattern::parse_within("a+", &mut budget).unwrap_err().problem, Problem::OverBudget);
+        let mut budget = Budget::of_one_list();
+        for _ in 0..8 {
+            let error = NamePattern::parse_within(HUGE, &mut budget);
+            assert_eq!(error.map(|_| ()).map_err(|error| error.problem), Err(Problem::TooLarge));
+        }
+        assert_eq!(NamePattern::parse_within("a+", &mut budget).unwrap_err().problem, Problem::OverBudget);
+        assert_eq!(
+            NamePattern::parse_within("(", &mut budget).unwrap_err().problem,
+            Problem::OverBudget,
+            "not even read"
+        );
+        assert!(NamePattern::parse_within("app.x", &mut budget).is_ok(), "a name costs nothing");
+    }
+
     #[test]
     fn a_pattern_that_would_take_all_memory_is_refused_with_a_sentence() {
         let error = NamePattern::parse("((((a{10}){10}){10}[[:word:]]{1000}){10}").unwrap_err();
         assert!(error.to_string().contains("((((a{10}"), "{error}");
+        assert!(NamePattern::parse(HUGE).is_err());
+        assert!(NamePattern::parse(&"[a]".repeat(1366)).is_err(), "longer than 4096");
+        assert!(NamePattern::parse(&"[a]".repeat(1365)).is_ok());
         assert!(NamePattern::parse(&"(".repeat(100_000)).is_err());
         assert!(NamePattern::parse(&format!("{}a{}", "(".repeat(10_000), ")".repeat(10_000))).is_err());
     }

@@ -2,13 +2,16 @@
 //!
 //! Invariants: the decision order is the peer's (stakater/Reloader v1, `ShouldReload`), so that objects annotated for it
 //! mean the same here; annotations are read once and never looked at again.
-//! Left out: whether the content changed (decision.rs).
+//! Left out: whether the content changed (decision.rs), and how a list is read (name_list.rs).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::name_pattern::{NamePattern, PatternError};
+use super::name_list::{entries, patterns};
+use super::name_pattern::NamePattern;
 use super::references::Usage;
 use super::source::SourceKind;
+
+pub use super::name_list::OptInProblem;
 
 /// Annotations by key.
 pub type Annotations = BTreeMap<String, String>;
@@ -201,16 +204,6 @@ enum Auto {
     Silent,
 }
 
-/// An entry of an annotation that cannot be read. The others count.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the annotation {key} has an entry that is left out: {problem}")]
-pub struct OptInProblem {
-    /// The annotation.
-    pub key: String,
-    /// What is wrong with the entry.
-    pub problem: PatternError,
-}
-
 impl OptIn {
     /// Reads the annotations of a workload and of its pod template.
     #[must_use]
@@ -250,6 +243,23 @@ impl OptIn {
         if usage.is_some() { Answer::Counts(reason) } else { Answer::Skips(SkipReason::NotReferenced) }
     }
 
+    /// Why no source can count, whichever it is, if so: the workload may be dropped before any source is read.
+    #[must_use]
+    pub fn skips_everything(&self) -> Option<SkipReason> {
+        if self.opted_out == Mark::Set {
+            return Some(SkipReason::WorkloadOptedOut);
+        }
+        let is_silent = |kind: SourceKind| {
+            let asks = self.asks(kind);
+            let by_reference = match (asks.search, asks.auto, self.unmarked) {
+                (Mark::Set, ..) | (_, Auto::Yes, _) | (_, Auto::Silent, Unmarked::Reloaded) => Mark::Set,
+                _ => Mark::Unset,
+            };
+            asks.named.is_empty() && by_reference == Mark::Unset
+        };
+        SourceKind::ALL.into_iter().all(is_silent).then_some(SkipReason::NotOptedIn)
+    }
+
     /// The patterns by which sources of a kind are named.
     #[must_use]
     pub fn named(&self, kind: SourceKind) -> &[NamePattern] {
@@ -275,7 +285,7 @@ impl Asks {
     fn of(workload: &Annotations, template: &Annotations, keys: &AnnotationKeys, of_kind: &KindKeys) -> Self {
         let four = [&of_kind.named, &keys.search, &keys.auto, &of_kind.auto];
         let from = if four.iter().any(|key| workload.contains_key(*key)) { workload } else { template };
-        let (named, problems) = patterns(from, &of_kind.named);
+        let (named, problems) = patterns(from.get(&of_kind.named), &of_kind.named);
         Self {
             named,
             search: mark(from, &keys.search),
@@ -304,22 +314,6 @@ fn is_true(value: &str) -> bool {
 
 fn mark(annotations: &Annotations, key: &str) -> Mark {
     if annotations.get(key).is_some_and(|value| value == "true") { Mark::Set } else { Mark::Unset }
-}
-
-fn patterns(annotations: &Annotations, key: &str) -> (Vec<NamePattern>, Vec<OptInProblem>) {
-    let (mut named, mut problems) = (Vec::new(), Vec::new());
-    for entry in entries(annotations.get(key)) {
-        match NamePattern::parse(entry) {
-            Ok(pattern) => named.push(pattern),
-            Err(problem) => problems.push(OptInProblem { key: key.to_owned(), problem }),
-        }
-    }
-    (named, problems)
-}
-
-/// The entries of a list: split at every comma, trimmed; an empty one matches nothing.
-fn entries(list: Option<&String>) -> impl Iterator<Item = &str> {
-    list.into_iter().flat_map(|list| list.split(',')).map(str::trim).filter(|entry| !entry.is_empty())
 }
 
 #[cfg(test)]
@@ -461,6 +455,27 @@ mod tests {
         assert_eq!(answer(&everything, &[]), Answer::Skips(SkipReason::WorkloadOptedOut));
         assert_eq!(answer(&[(AUTO, "true"), (NEVER, "true")], &[]), BY_AUTO);
         assert_eq!(answer(&[(NEVER, "true")], &[]), NOT_ASKED);
+    }
+
+    #[test]
+    fn a_workload_is_dropped_early_only_if_no_source_could_ever_count() {
+        let early = |workload: &[(&str, &str)], unmarked| {
+            let opt_in = OptIn::of(&annotations(workload), &annotations(&[]), &AnnotationKeys::default(), unmarked);
+            opt_in.skips_everything()
+        };
+        for key in [AUTO, TYPED, OTHER_TYPED, NAMED, OTHER_NAMED, SEARCH] {
+            assert_eq!(early(&[(key, "true")], Unmarked::LeftAlone), None, "{key}");
+            let never = [(key, "true"), (NEVER, "false")];
+            assert_eq!(early(&never, Unmarked::Reloaded), Some(SkipReason::WorkloadOptedOut), "{key}");
+        }
+        let silent: [&[(&str, &str)]; 6] =
+            [&[], &[("other", "x")], &[(AUTO, "false")], &[(NAMED, " , ")], &[(EXCLUDE, "app")], &[(SEARCH, "1")]];
+        for workload in silent {
+            assert_eq!(early(workload, Unmarked::LeftAlone), Some(SkipReason::NotOptedIn), "{workload:?}");
+        }
+        assert_eq!(early(&[], Unmarked::Reloaded), None);
+        assert_eq!(early(&[(AUTO, "false")], Unmarked::Reloaded), Some(SkipReason::NotOptedIn));
+        assert_eq!(early(&[(TYPED, "false")], Unmarked::Reloaded), None, "Secrets still count");
     }
 
     #[test]

@@ -3,10 +3,13 @@
 //! Invariant: a reference never leaves the workload's namespace, so names are all there is. What could not be told
 //! apart counts whole: rather one rollout too many than one missed.
 //! Left out on purpose: `imagePullSecrets`, which are read when an image is pulled; new pods are not needed for that.
+//! Left out also: what the mounts of a volume leave of it (mounts.rs).
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::pod_template::{Container, Item, PodSpec, PodTemplate, Volume, VolumeMount};
+use super::mounts::Mounts;
+use super::pod_template::{Container, PodSpec, PodTemplate, Volume};
 use super::source::SourceKind;
 
 /// Which keys of a source count.
@@ -19,10 +22,10 @@ pub enum Keys {
 }
 
 impl Keys {
-    /// One key.
+    /// These keys.
     #[must_use]
-    pub fn one(key: &str) -> Self {
-        Self::Named([key.to_owned()].into())
+    pub fn named<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::Named(keys.into_iter().map(str::to_owned).collect())
     }
 
     fn join(&mut self, other: Self) {
@@ -39,14 +42,15 @@ impl Keys {
 pub struct Usage {
     /// Which of its keys.
     pub keys: Keys,
-    /// The container that the peer would name as the one that uses it (its `containerRefs`).
+    /// The container that the peer would name as the one that uses it (its `containerRefs`). Empty in a pod without
+    /// containers, for which the peer does nothing.
     pub carrier: String,
 }
 
 /// All sources that a pod template uses.
 #[derive(Clone, Debug, Default)]
 pub struct References {
-    by_source: BTreeMap<(SourceKind, String), Usage>,
+    by_kind: BTreeMap<SourceKind, BTreeMap<String, Usage>>,
     default_carrier: Option<String>,
 }
 
@@ -55,18 +59,25 @@ impl References {
     #[must_use]
     pub fn of(template: &PodTemplate) -> Self {
         let spec = &template.spec;
-        let default_carrier = spec.containers.first().map(|container| container.name.clone());
-        let mut references = Self { by_source: BTreeMap::new(), default_carrier };
-        // In the order in which the peer looks for the carrier: volumes, environment, init containers' environment.
+        let default_carrier = spec.containers.first().map(|container| container.name.as_str());
+        // In the order in which the peer looks for the carrier, then what it does not know.
+        let mut found = Found::default();
         for volume in &spec.volumes {
-            references.add_volume(spec, volume);
+            found.add_volume(spec, volume);
         }
         for container in &spec.containers {
-            references.add_environment(container, &container.name);
+            found.add_environment(container, Some(&container.name));
         }
-        let carrier = references.default_carrier.clone().unwrap_or_default();
         for container in spec.init_containers.iter().chain(&spec.ephemeral_containers) {
-            references.add_environment(container, &carrier);
+            found.add_environment(container, default_carrier);
+        }
+        for secret in spec.volumes.iter().flat_map(secrets_of_drivers) {
+            found.add(SourceKind::Secret, secret, Keys::Whole, default_carrier);
+        }
+        let mut references = Self { by_kind: BTreeMap::new(), default_carrier: default_carrier.map(str::to_owned) };
+        for ((kind, name), (keys, carrier)) in found.0 {
+            let carrier = carrier.or(default_carrier).unwrap_or_default().to_owned();
+            references.by_kind.entry(kind).or_default().insert(name.to_owned(), Usage { keys, carrier });
         }
         references
     }
@@ -74,12 +85,14 @@ impl References {
     /// How a source is used, if it is.
     #[must_use]
     pub fn usage(&self, kind: SourceKind, name: &str) -> Option<&Usage> {
-        self.by_source.get(&(kind, name.to_owned()))
+        self.by_kind.get(&kind)?.get(name)
     }
 
     /// All sources with their use, in order.
     pub fn iter(&self) -> impl Iterator<Item = (SourceKind, &str, &Usage)> {
-        self.by_source.iter().map(|((kind, name), usage)| (*kind, name.as_str(), usage))
+        self.by_kind
+            .iter()
+            .flat_map(|(&kind, by_name)| by_name.iter().map(move |(name, usage)| (kind, name.as_str(), usage)))
     }
 
     /// The container that the peer names where nothing refers to the source: the first.
@@ -87,23 +100,36 @@ impl References {
     pub fn default_carrier(&self) -> Option<&str> {
         self.default_carrier.as_deref()
     }
+}
 
-    fn add(&mut self, kind: SourceKind, name: &str, keys: Keys, carrier: &str) {
+/// The sources found so far: their keys, and the carrier where one is known.
+#[derive(Default)]
+struct Found<'a>(BTreeMap<(SourceKind, &'a str), (Keys, Option<&'a str>)>);
+
+impl<'a> Found<'a> {
+    /// Adds keys of a source. Who is found first is the carrier.
+    fn add(&mut self, kind: SourceKind, name: &'a str, keys: Keys, carrier: Option<&'a str>) {
         if name.is_empty() {
             return;
         }
-        self.by_source
-            .entry((kind, name.to_owned()))
-            .and_modify(|usage| usage.keys.join(keys.clone()))
-            .or_insert_with(|| Usage { keys, carrier: carrier.to_owned() });
+        match self.0.entry((kind, name)) {
+            Entry::Vacant(entry) => {
+                entry.insert((keys, carrier));
+            }
+            Entry::Occupied(entry) => {
+                let (known_keys, known_carrier) = entry.into_mut();
+                known_keys.join(keys);
+                *known_carrier = known_carrier.or(carrier);
+            }
+        }
     }
 
-    fn add_environment(&mut self, container: &Container, carrier: &str) {
+    fn add_environment(&mut self, container: &'a Container, carrier: Option<&'a str>) {
         for from in container.env.iter().filter_map(|variable| variable.value_from.as_ref()) {
             let refs = [(SourceKind::ConfigMap, &from.config_map_key_ref), (SourceKind::Secret, &from.secret_key_ref)];
             for (kind, key_ref) in refs {
                 if let Some(key_ref) = key_ref {
-                    self.add(kind, &key_ref.name, Keys::one(&key_ref.key), carrier);
+                    self.add(kind, &key_ref.name, Keys::named([key_ref.key.as_str()]), carrier);
                 }
             }
         }
@@ -117,25 +143,19 @@ impl References {
         }
     }
 
-    fn add_volume(&mut self, spec: &PodSpec, volume: &Volume) {
+    fn add_volume(&mut self, spec: &'a PodSpec, volume: &'a Volume) {
         let mounts = Mounts::of(spec, &volume.name);
-        let carrier = mounts.carrier.or(self.default_carrier.clone()).unwrap_or_default();
-        if let Some(source) = &volume.config_map {
-            self.add(SourceKind::ConfigMap, &source.name, keys_of(&source.items, &mounts.of_volume), &carrier);
-        }
-        if let Some(source) = &volume.secret {
-            self.add(SourceKind::Secret, &source.secret_name, keys_of(&source.items, &mounts.of_volume), &carrier);
-        }
-        for projection in volume.projected.iter().flat_map(|projected| &projected.sources) {
+        let config_map = volume.config_map.iter().map(|source| (SourceKind::ConfigMap, &source.name, &source.items));
+        let secret = volume.secret.iter().map(|source| (SourceKind::Secret, &source.secret_name, &source.items));
+        let projected = volume.projected.iter().flat_map(|projected| &projected.sources).flat_map(|projection| {
             let sources = [(SourceKind::ConfigMap, &projection.config_map), (SourceKind::Secret, &projection.secret)];
-            for (kind, source) in sources {
-                if let Some(source) = source {
-                    self.add(kind, &source.name, keys_of(&source.items, &mounts.of_volume), &carrier);
-                }
-            }
-        }
-        for secret in secrets_of_drivers(volume) {
-            self.add(SourceKind::Secret, secret, Keys::Whole, &carrier);
+            sources.into_iter().filter_map(|(kind, source)| source.as_ref().map(|of| (kind, &of.name, &of.items)))
+        });
+        for (kind, name, items) in config_map.chain(secret).chain(projected) {
+            // The peer looks at the first volume of a source alone.
+            let is_known = self.0.contains_key(&(kind, name.as_str()));
+            let carrier = if is_known { None } else { mounts.carrier() };
+            self.add(kind, name, mounts.keys(items), carrier);
         }
     }
 }
@@ -149,57 +169,6 @@ fn secrets_of_drivers(volume: &Volume) -> impl Iterator<Item = &str> {
     by_secret_ref.chain(csi).map(|secret| secret.name.as_str()).chain(azure)
 }
 
-/// Who mounts a volume.
-struct Mounts<'a> {
-    of_volume: Vec<&'a VolumeMount>,
-    carrier: Option<String>,
-}
-
-impl<'a> Mounts<'a> {
-    fn of(spec: &'a PodSpec, volume: &str) -> Self {
-        let of = |containers: &'a [Container]| {
-            containers.iter().flat_map(|container| container.volume_mounts.iter().map(move |mount| (container, mount)))
-        };
-        let mounts = of(&spec.containers).filter(|(_, mount)| mount.name == volume);
-        let carrier = mounts.clone().next().map(|(container, _)| container.name.clone());
-        let others =
-            of(&spec.init_containers).chain(of(&spec.ephemeral_containers)).filter(|(_, mount)| mount.name == volume);
-        Self { of_volume: mounts.chain(others).map(|(_, mount)| mount).collect(), carrier }
-    }
-}
-
-/// The keys that a volume's items and the mounts' sub-paths leave. An unmounted volume counts as it is declared: it
-/// may be mounted by somebody that the template does not show, such as an injected container.
-fn keys_of(items: &[Item], mounts: &[&VolumeMount]) -> Keys {
-    let sub_path = |mount: &&VolumeMount| match (&mount.sub_path, &mount.sub_path_expr) {
-        (Some(path), None) if !path.is_empty() => Some(path.clone()),
-        _ => None,
-    };
-    let sub_paths: Option<Vec<String>> = mounts.iter().map(sub_path).collect();
-    let sub_paths = sub_paths.filter(|paths| !paths.is_empty());
-    match (items.is_empty(), sub_paths) {
-        (true, None) => Keys::Whole,
-        (false, None) => Keys::Named(items.iter().map(|item| item.key.clone()).collect()),
-        // A file of a volume without items is called like its key, which holds no slash.
-        (true, Some(paths)) => Keys::Named(
-            paths
-                .iter()
-                .filter_map(|path| path.split('/').find(|part| !matches!(*part, "" | ".")))
-                .map(str::to_owned)
-                .collect(),
-        ),
-        (false, Some(paths)) => {
-            let is_mounted = |item: &&Item| paths.iter().any(|path| is_at_or_under(&item.path, path));
-            Keys::Named(items.iter().filter(is_mounted).map(|item| item.key.clone()).collect())
-        }
-    }
-}
-
-fn is_at_or_under(path: &str, folder: &str) -> bool {
-    let folder = folder.trim_end_matches('/');
-    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -211,14 +180,7 @@ mod tests {
     }
 
     fn named(keys: &[&str]) -> Keys {
-        Keys::Named(keys.iter().map(|key| (*key).to_owned()).collect())
-    }
-
-    /// A pod whose container `main` mounts the volume `v` with these mounts.
-    fn mounting(volume: &Value, mounts: &Value) -> References {
-        let mut volume = volume.clone();
-        volume["name"] = json!("v");
-        references(&json!({ "containers": [{ "name": "main", "volumeMounts": mounts }], "volumes": [volume] }))
+        Keys::named(keys.iter().copied())
     }
 
     #[test]
@@ -235,34 +197,6 @@ mod tests {
             assert_eq!(found.usage(SourceKind::ConfigMap, "app").unwrap().keys, Keys::Whole, "{kind}");
             assert_eq!(found.usage(SourceKind::Secret, "db").unwrap().keys, Keys::Whole, "{kind}");
             assert_eq!(found.iter().count(), 3);
-        }
-    }
-
-    #[test]
-    fn a_volume_uses_its_items_or_all_and_a_sub_path_one_of_them() {
-        let whole = json!({ "configMap": { "name": "app" } });
-        let items = json!({ "configMap": { "name": "app", "items": [{ "key": "a", "path": "x/one" }, { "key": "b", "path": "y" }] } });
-        let plain = json!([{ "name": "v" }]);
-        let by_path = |path: &str| json!([{ "name": "v", "subPath": path }]);
-        let rows = [
-            (&whole, plain.clone(), Keys::Whole),
-            (&whole, json!([]), Keys::Whole),
-            (&whole, json!([{ "name": "other", "subPath": "a" }]), Keys::Whole),
-            (&whole, by_path("a"), named(&["a"])),
-            (&whole, by_path("./a"), named(&["a"])),
-            (&whole, by_path(""), Keys::Whole),
-            (&whole, json!([{ "name": "v", "subPath": "a" }, { "name": "v", "subPath": "b" }]), named(&["a", "b"])),
-            (&whole, json!([{ "name": "v", "subPath": "a" }, { "name": "v" }]), Keys::Whole),
-            (&whole, json!([{ "name": "v", "subPathExpr": "$(POD)" }]), Keys::Whole),
-            (&items, plain, named(&["a", "b"])),
-            (&items, json!([]), named(&["a", "b"])),
-            (&items, by_path("x"), named(&["a"])),
-            (&items, by_path("x/one"), named(&["a"])),
-            (&items, by_path("y"), named(&["b"])),
-        ];
-        for (volume, mounts, expected) in rows {
-            let found = mounting(volume, &mounts);
-            assert_eq!(found.usage(SourceKind::ConfigMap, "app").unwrap().keys, expected, "{volume} {mounts}");
         }
     }
 
@@ -304,20 +238,58 @@ mod tests {
         assert_eq!(found.iter().count(), 0);
     }
 
+    /// The rows are the peer's `getContainerUsingResource`, line by line.
     #[test]
     fn the_carrier_is_the_container_that_the_peer_would_name() {
         let app = json!([{ "configMapRef": { "name": "app" } }]);
-        let containers =
-            json!([{ "name": "first" }, { "name": "second", "envFrom": app, "volumeMounts": [{ "name": "v" }] }]);
-        let carrier = |spec: Value| references(&spec).usage(SourceKind::ConfigMap, "app").unwrap().carrier.clone();
-        assert_eq!(carrier(json!({ "containers": containers })), "second");
-        let volume = json!([{ "name": "v", "configMap": { "name": "app" } }]);
-        assert_eq!(carrier(json!({ "containers": containers, "volumes": volume })), "second");
-        let unmounted = json!([{ "name": "w", "configMap": { "name": "app" } }]);
-        assert_eq!(carrier(json!({ "containers": [{ "name": "first" }], "volumes": unmounted })), "first");
-        let init =
-            json!({ "containers": [{ "name": "first" }], "initContainers": [{ "name": "init", "envFrom": app }] });
-        assert_eq!(carrier(init), "first");
-        assert_eq!(references(&json!({ "containers": containers })).default_carrier(), Some("first"));
+        let (plain, by_env) = (json!({ "name": "first" }), json!({ "name": "second", "envFrom": app }));
+        let mounts = |name: &str, volume: &str| json!({ "name": name, "volumeMounts": [{ "name": volume }] });
+        let volume = |name: &str| json!({ "name": name, "configMap": { "name": "app" } });
+        let rows = [
+            ("by environment", json!({ "containers": [plain, by_env] }), "second"),
+            ("by mount", json!({ "containers": [plain, mounts("second", "v")], "volumes": [volume("v")] }), "second"),
+            (
+                "a mount goes before an environment",
+                json!({ "containers": [by_env, mounts("third", "v")], "volumes": [volume("v")] }),
+                "third",
+            ),
+            (
+                "a volume that nobody mounts leaves it to the environment",
+                json!({ "containers": [plain, by_env], "volumes": [volume("v")] }),
+                "second",
+            ),
+            (
+                "only the first volume of the source is looked at",
+                json!({ "containers": [plain, mounts("second", "w")], "volumes": [volume("v"), volume("w")] }),
+                "first",
+            ),
+            (
+                "a mount of an init container goes before an environment, and falls to the first container",
+                json!({ "containers": [plain, by_env], "initContainers": [mounts("init", "v")], "volumes": [volume("v")] }),
+                "first",
+            ),
+            (
+                "an environment of an init container falls to the first container",
+                json!({ "containers": [plain], "initContainers": [{ "name": "init", "envFrom": app }] }),
+                "first",
+            ),
+            (
+                "ephemeral containers are unknown to the peer",
+                json!({ "containers": [plain, by_env], "ephemeralContainers": [mounts("debug", "v")], "volumes": [volume("v")] }),
+                "second",
+            ),
+        ];
+        for (case, spec, expected) in rows {
+            assert_eq!(references(&spec).usage(SourceKind::ConfigMap, "app").unwrap().carrier, expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_secret_of_a_driver_leaves_the_carrier_to_who_else_uses_it() {
+        let found = references(&json!({
+            "containers": [{ "name": "first" }, { "name": "second", "envFrom": [{ "secretRef": { "name": "db" } }] }],
+            "volumes": [{ "name": "v", "csi": { "nodePublishSecretRef": { "name": "db" } } }] }));
+        assert_eq!(found.usage(SourceKind::Secret, "db").unwrap().carrier, "second");
+        assert_eq!(found.default_carrier(), Some("first"));
     }
 }
