@@ -99,7 +99,9 @@ impl Writer<'_> {
                 }
                 '(' => self.open()?,
                 ')' => self.close()?,
-                '*' | '+' | '?' => self.repeat(c.encode_utf8(&mut [0; 4]), 1)?,
+                '*' | '+' => self.repeat(c.encode_utf8(&mut [0; 4]), 1)?,
+                // Not as `?`: behind another repetition (`a+(?i)?`) that would only make it lazy.
+                '?' => self.repeat("{0,1}", 1)?,
                 '{' => self.brace()?,
                 '[' => {
                     let class = go_class::bracketed(&mut self.input)?;

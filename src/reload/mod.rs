@@ -17,6 +17,7 @@ pub mod change;
 pub mod content;
 pub mod decision;
 mod go_class;
+mod go_property;
 pub mod go_regex;
 mod mounts;
 mod name_list;

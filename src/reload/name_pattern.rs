@@ -311,6 +311,16 @@ mod tests {
             (r"[\p{Greek}]", "a", Differs),
             (r"[\P{Greek}]", "a", Matches),
             ("(?:(?i:(?i:[^a]){100}){1,3}){1,3}", "a", Differs),
+            ("a+(?i)?b", "b", Matches),
+            ("{30}(?m)?", "a", Matches),
+            (r"+(?i)??\PL", "-", Matches),
+            ("[[:]1[:^alpha:]", "a", Refused),
+            ("[[:]", ":", Matches),
+            (r"\p{L-u}", "a", Differs),
+            (r"\p{lowercase letter}", "a", Matches),
+            (r"\p{Alphabetic}", "a", Refused),
+            (r"\p{Latn}", "a", Refused),
+            (r"\p{Old_Italic}", "a", Refused),
         ];
         for (entry, name, expected) in rows {
             let answer = match NamePattern::parse(entry) {
