@@ -243,23 +243,6 @@ impl OptIn {
         if usage.is_some() { Answer::Counts(reason) } else { Answer::Skips(SkipReason::NotReferenced) }
     }
 
-    /// Why no source can count, whichever it is, if so: the workload may be dropped before any source is read.
-    #[must_use]
-    pub fn skips_everything(&self) -> Option<SkipReason> {
-        if self.opted_out == Mark::Set {
-            return Some(SkipReason::WorkloadOptedOut);
-        }
-        let is_silent = |kind: SourceKind| {
-            let asks = self.asks(kind);
-            let by_reference = match (asks.search, asks.auto, self.unmarked) {
-                (Mark::Set, ..) | (_, Auto::Yes, _) | (_, Auto::Silent, Unmarked::Reloaded) => Mark::Set,
-                _ => Mark::Unset,
-            };
-            asks.named.is_empty() && by_reference == Mark::Unset
-        };
-        SourceKind::ALL.into_iter().all(is_silent).then_some(SkipReason::NotOptedIn)
-    }
-
     /// The patterns by which sources of a kind are named.
     #[must_use]
     pub fn named(&self, kind: SourceKind) -> &[NamePattern] {
@@ -455,27 +438,6 @@ mod tests {
         assert_eq!(answer(&everything, &[]), Answer::Skips(SkipReason::WorkloadOptedOut));
         assert_eq!(answer(&[(AUTO, "true"), (NEVER, "true")], &[]), BY_AUTO);
         assert_eq!(answer(&[(NEVER, "true")], &[]), NOT_ASKED);
-    }
-
-    #[test]
-    fn a_workload_is_dropped_early_only_if_no_source_could_ever_count() {
-        let early = |workload: &[(&str, &str)], unmarked| {
-            let opt_in = OptIn::of(&annotations(workload), &annotations(&[]), &AnnotationKeys::default(), unmarked);
-            opt_in.skips_everything()
-        };
-        for key in [AUTO, TYPED, OTHER_TYPED, NAMED, OTHER_NAMED, SEARCH] {
-            assert_eq!(early(&[(key, "true")], Unmarked::LeftAlone), None, "{key}");
-            let never = [(key, "true"), (NEVER, "false")];
-            assert_eq!(early(&never, Unmarked::Reloaded), Some(SkipReason::WorkloadOptedOut), "{key}");
-        }
-        let silent: [&[(&str, &str)]; 6] =
-            [&[], &[("other", "x")], &[(AUTO, "false")], &[(NAMED, " , ")], &[(EXCLUDE, "app")], &[(SEARCH, "1")]];
-        for workload in silent {
-            assert_eq!(early(workload, Unmarked::LeftAlone), Some(SkipReason::NotOptedIn), "{workload:?}");
-        }
-        assert_eq!(early(&[], Unmarked::Reloaded), None);
-        assert_eq!(early(&[(AUTO, "false")], Unmarked::Reloaded), Some(SkipReason::NotOptedIn));
-        assert_eq!(early(&[(TYPED, "false")], Unmarked::Reloaded), None, "Secrets still count");
     }
 
     #[test]

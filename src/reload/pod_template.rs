@@ -2,7 +2,6 @@
 //!
 //! Invariant: reads what the API server may write and keeps nothing else. It drops nulls from the kinds that it knows
 //! itself, but not from a custom kind whose schema preserves unknown fields, so a null may stand anywhere.
-//! Measured: 16 µs for a template of 7 kB, of which 7 µs pass in skipping; owned text costs little of that.
 //! Left out: what the parts mean (references.rs).
 
 use std::collections::BTreeMap;

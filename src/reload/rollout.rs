@@ -35,8 +35,8 @@ pub fn merge_patch(workload: &Workload, changed: &SourceRef, digest: Digest, rec
 
 /// The peer's annotation: the fields of its version 1.
 fn last_reloaded_from(workload: &Workload, source: &SourceRef, digest: Digest, at: Timestamp) -> String {
-    let usage = workload.usage(source).map(|usage| usage.carrier.as_str());
-    let carriers: Vec<&str> = usage.or_else(|| workload.references.default_carrier()).into_iter().collect();
+    let user = workload.usage(source).map(|usage| usage.carrier.as_str()).filter(|name| !name.is_empty());
+    let carriers: Vec<&str> = user.or_else(|| workload.references.default_carrier()).into_iter().collect();
     json!({
         "type": source.kind.upper_case(),
         "name": source.name(),
@@ -46,4 +46,50 @@ fn last_reloaded_from(workload: &Workload, source: &SourceRef, digest: Digest, a
         "observedAt": at.as_second(),
     })
     .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::content::Content;
+    use super::super::record::{Cause, EventTag};
+    use super::super::references::Keys;
+    use super::super::testing::{app_at, config_map, deployment, rules, workload};
+    use super::*;
+
+    fn patch(json: &Value) -> Value {
+        let (source, rules) = (app_at(60, "new"), rules());
+        let digest = source.content.digest(&source.source, &Keys::Whole, &rules.digest_key);
+        let mut record = Record::new(&rules.digest_key, Cause { event: EventTag::of("s", "1"), changed: Vec::new() });
+        record.note(&source.source, &Keys::Whole, source.version, digest);
+        merge_patch(&workload(json), &source.source, digest, &record, Timestamp::from_second(1_700_000_000).unwrap())
+    }
+
+    fn last_reloaded_from(patch: &Value) -> Value {
+        let annotations = &patch["spec"]["template"]["metadata"]["annotations"];
+        assert_eq!(annotations.as_object().unwrap().len(), 1);
+        serde_json::from_str(annotations[LAST_RELOADED_FROM].as_str().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_patch_holds_its_precondition_the_record_and_the_peers_annotation_and_nothing_else() {
+        let patch = patch(&deployment());
+        assert_eq!((&patch["metadata"]["uid"], &patch["metadata"]["resourceVersion"]), (&json!("u1"), &json!("50")));
+        let record = Record::read(patch["metadata"]["annotations"][OBSERVED].as_str().unwrap()).unwrap();
+        assert!(record.seen(&config_map("app"), &rules().digest_key).is_some());
+        assert_eq!(patch["metadata"].as_object().unwrap().len(), 3);
+        assert_eq!((patch.as_object().unwrap().len(), patch["spec"].as_object().unwrap().len()), (2, 1));
+        let digest = Content::digest(&app_at(60, "new").content, &config_map("app"), &Keys::Whole, &rules().digest_key);
+        let expected = json!({
+            "type": "CONFIGMAP", "name": "app", "namespace": "shop", "hash": digest.to_string(),
+            "containerRefs": ["main"], "observedAt": 1_700_000_000,
+        });
+        assert_eq!(last_reloaded_from(&patch), expected);
+    }
+
+    #[test]
+    fn a_pod_without_containers_has_no_carrier() {
+        let mut json = deployment();
+        json["spec"]["template"]["spec"] = json!({ "volumes": [{ "name": "v", "configMap": { "name": "app" } }] });
+        assert_eq!(last_reloaded_from(&patch(&json))["containerRefs"], json!([]));
+    }
 }
