@@ -122,7 +122,7 @@ impl History {
     pub async fn changed_keys(&self, keys: &Keys, digest: Digest, cluster: &Cluster, rules: &Rules) -> ChangedKeys {
         for index in 0..MOST_VERSIONS {
             let Ok(Step::Version(earlier)) = self.step(index, cluster).await else { break };
-            if earlier.object.content.digest(&self.now.source, keys, &rules.digest_key) != digest {
+            if earlier.object.digest(keys, &rules.digest_key) != digest {
                 return self.now.content.changed_keys(&earlier.object.content, keys);
             }
         }

@@ -33,7 +33,8 @@ pub struct Ticket(Arc<TicketState>);
 
 struct TicketState {
     outcome: Mutex<EventOutcome>,
-    answer: Mutex<Option<oneshot::Sender<EventOutcome>>>,
+    /// Taken by the end of the last clone, which needs no lock.
+    answer: Option<oneshot::Sender<EventOutcome>>,
 }
 
 impl Ticket {
@@ -41,7 +42,7 @@ impl Ticket {
     #[must_use]
     pub fn new() -> (Self, oneshot::Receiver<EventOutcome>) {
         let (sender, receiver) = oneshot::channel();
-        let state = TicketState { outcome: Mutex::new(EventOutcome::Done), answer: Mutex::new(Some(sender)) };
+        let state = TicketState { outcome: Mutex::new(EventOutcome::Done), answer: Some(sender) };
         (Self(Arc::new(state)), receiver)
     }
 
@@ -64,7 +65,7 @@ impl Drop for TicketState {
             self.note(EventOutcome::Again);
         }
         let outcome = *self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(answer) = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(answer) = self.answer.take() {
             // Nobody waits any more where the request was given up.
             let _ = answer.send(outcome);
         }

@@ -83,13 +83,11 @@ impl ReloadRun {
         let mut runs = Vec::new();
         for workload in workloads {
             let waited = work.settled.get(&workload.id);
-            let asking: BySource = merged(work.new, waited, |source| present.contains_key(source));
-            let hits = self.hits(&workload, &asking, present);
+            let hits = self.hits(&workload, work.new, waited, present);
             if hits.is_empty() {
                 continue;
             }
-            let triggers =
-                || hits.iter().flat_map(|hit| asking[&hit.present.object.source].iter().cloned()).collect::<Vec<_>>();
+            let triggers = || asking(&hits, work.new, waited);
             if self.all_current(&workload, &hits) {
                 self.metrics.skip(Skip::AlreadyCurrent);
                 self.reporter.repeat(&workload, triggers());
@@ -104,15 +102,17 @@ impl ReloadRun {
         unsettled
     }
 
-    /// The sources that count for a workload, of those that events name.
+    /// The sources that count for a workload, of those that events name: new ones, and those that waited for it.
     fn hits<'a>(
         &self,
         workload: &Workload,
-        asking: &BySource,
+        new: &BySource,
+        waited: Option<&BySource>,
         present: &'a BTreeMap<SourceRef, Present>,
     ) -> Vec<Hit<'a>> {
         let mut hits = Vec::new();
-        for present in asking.keys().filter_map(|source| present.get(source)) {
+        let named: BTreeSet<&SourceRef> = new.keys().chain(waited.into_iter().flat_map(BTreeMap::keys)).collect();
+        for present in named.into_iter().filter_map(|source| present.get(source)) {
             match counts(workload, &present.object, &self.rules) {
                 Ok(counted) => hits.push(Hit { present, counted }),
                 Err(skip) => {
@@ -188,11 +188,11 @@ fn by_source(triggers: Vec<Trigger>) -> BySource {
     by_source
 }
 
-/// The events that ask for one workload: the new ones, and those that waited for it.
-fn merged(new: &BySource, waited: Option<&BySource>, keep: impl Fn(&SourceRef) -> bool) -> BySource {
-    let mut merged = BySource::new();
-    for (source, triggers) in new.iter().chain(waited.into_iter().flatten()).filter(|(source, _)| keep(source)) {
-        merged.entry(source.clone()).or_default().extend(triggers.iter().cloned());
-    }
-    merged
+/// The events that ask for one workload: those that name one of the sources that count for it.
+fn asking(hits: &[Hit<'_>], new: &BySource, waited: Option<&BySource>) -> Vec<Trigger> {
+    let of = |hit: &Hit<'_>| {
+        let source = &hit.present.object.source;
+        [new.get(source), waited.and_then(|waited| waited.get(source))].into_iter().flatten().flatten()
+    };
+    hits.iter().flat_map(of).cloned().collect()
 }

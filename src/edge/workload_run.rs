@@ -59,7 +59,7 @@ impl<'a> WorkloadRun<'a> {
     pub async fn bring_up_to_date(self, workload: Workload) {
         let id = workload.id.clone();
         match self.attempts(workload).await {
-            Ok((_, Attempt::Skipped(skip))) => {
+            Ok(Attempt::Skipped(skip)) => {
                 self.run.metrics.skip(skip);
                 let (kind, name) = (id.kind.kind, id.name.as_str());
                 tracing::debug!(
@@ -69,10 +69,10 @@ impl<'a> WorkloadRun<'a> {
                     "a workload is left as it is"
                 );
             }
-            Ok((_, Attempt::Patched(changed, record))) => {
+            Ok(Attempt::Patched(changed, record)) => {
                 self.run.reporter.tell(id, Outcome::Reloaded, changed, &record, self.triggers);
             }
-            Ok((_, Attempt::Refused(changed, record, message))) => {
+            Ok(Attempt::Refused(changed, record, message)) => {
                 self.run.reporter.tell(id, Outcome::failed(&message), changed, &record, self.triggers);
             }
             Err(error) => {
@@ -83,27 +83,22 @@ impl<'a> WorkloadRun<'a> {
         }
     }
 
-    async fn attempts(&self, mut workload: Workload) -> Result<(Workload, Attempt), ClusterError> {
+    async fn attempts(&self, mut workload: Workload) -> Result<Attempt, ClusterError> {
         let mut order = ReadOrder::Unknown;
         for _ in 0..MOST_ATTEMPTS {
-            match self.attempt(&workload, order).await {
-                Err(ClusterError::Conflict) => {}
-                Ok(Attempt::Refused(changed, record, message)) => {
-                    // A workload that was made again is refused for its uid: then this was another one.
-                    match self.cluster().workload(&workload.id).await? {
-                        Some(again) if again.uid == workload.uid => {
-                            return Ok((workload, Attempt::Refused(changed, record, message)));
-                        }
-                        _ => {}
-                    }
-                }
-                Err(error) => return Err(error),
-                Ok(attempt) => return Ok((workload, attempt)),
-            }
-            let Some(again) = self.cluster().workload(&workload.id).await? else {
-                return Ok((workload, Attempt::Skipped(Skip::WorkloadGone)));
+            let refused = match self.attempt(&workload, order).await {
+                Err(ClusterError::Conflict) => None,
+                Ok(refused @ Attempt::Refused(..)) => Some(refused),
+                done => return done,
             };
-            workload = again;
+            let Some(again) = self.cluster().workload(&workload.id).await? else {
+                return Ok(Attempt::Skipped(Skip::WorkloadGone));
+            };
+            match refused {
+                // A workload that was made again is refused for its uid: then this was another one.
+                Some(refused) if again.uid == workload.uid => return Ok(refused),
+                _ => workload = again,
+            }
             for source in &self.named {
                 self.sources.get_again(source).await?;
             }

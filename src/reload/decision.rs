@@ -73,7 +73,7 @@ pub fn counts(workload: &Workload, source: &SourceObject, rules: &Rules) -> Resu
                 (Reason::NamedInAnnotation, _) | (_, None) => Keys::Whole,
                 (_, Some(usage)) => usage.keys.clone(),
             };
-            let digest = source.content.digest(&source.source, &keys, &rules.digest_key);
+            let digest = source.digest(&keys, &rules.digest_key);
             Ok(Counted { reason, keys, digest })
         }
     }

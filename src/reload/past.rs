@@ -62,7 +62,7 @@ pub fn judge(
     rules: &Rules,
 ) -> Judgement {
     let object = &earlier.object;
-    let differs = object.content.digest(&object.source, keys, &rules.digest_key) != now;
+    let differs = object.digest(keys, &rules.digest_key) != now;
     match since {
         Since::Version(seen) if object.version > seen => Judgement::LookFurther,
         Since::Version(_) if differs => Judgement::Changed,
@@ -94,8 +94,7 @@ pub fn judge_end(
     workload: &Workload,
     rules: &Rules,
 ) -> Judgement {
-    let differs =
-        |earlier: &EarlierVersion| earlier.object.content.digest(&now.source, keys, &rules.digest_key) != digest;
+    let differs = |earlier: &EarlierVersion| earlier.object.digest(keys, &rules.digest_key) != digest;
     match (end, oldest) {
         (PastEnd::TooManyVersions, _) => Judgement::Changed,
         // Where a difference had to be looked past, the last one seen is the best that is known.
@@ -128,7 +127,7 @@ mod tests {
 
     fn digest(value: &str) -> Digest {
         let source = app_at(1, value);
-        source.content.digest(&source.source, &Keys::Whole, &rules().digest_key)
+        source.digest(&Keys::Whole, &rules().digest_key)
     }
 
     /// Judges for a workload at version 50 and a source that holds "new" now.

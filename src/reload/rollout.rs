@@ -50,7 +50,6 @@ fn last_reloaded_from(workload: &Workload, source: &SourceRef, digest: Digest, a
 
 #[cfg(test)]
 mod tests {
-    use super::super::content::Content;
     use super::super::record::{Cause, EventTag};
     use super::super::references::Keys;
     use super::super::testing::{app_at, config_map, deployment, rules, workload};
@@ -58,7 +57,7 @@ mod tests {
 
     fn patch(json: &Value) -> Value {
         let (source, rules) = (app_at(60, "new"), rules());
-        let digest = source.content.digest(&source.source, &Keys::Whole, &rules.digest_key);
+        let digest = source.digest(&Keys::Whole, &rules.digest_key);
         let mut record = Record::new(&rules.digest_key, Cause { event: EventTag::of("s", "1"), changed: Vec::new() });
         record.note(&source.source, &Keys::Whole, source.version, digest);
         merge_patch(&workload(json), &source.source, digest, &record, Timestamp::from_second(1_700_000_000).unwrap())
@@ -78,7 +77,7 @@ mod tests {
         assert!(record.seen(&config_map("app"), &rules().digest_key).is_some());
         assert_eq!(patch["metadata"].as_object().unwrap().len(), 3);
         assert_eq!((patch.as_object().unwrap().len(), patch["spec"].as_object().unwrap().len()), (2, 1));
-        let digest = Content::digest(&app_at(60, "new").content, &config_map("app"), &Keys::Whole, &rules().digest_key);
+        let digest = app_at(60, "new").digest(&Keys::Whole, &rules().digest_key);
         let expected = json!({
             "type": "CONFIGMAP", "name": "app", "namespace": "shop", "hash": digest.to_string(),
             "containerRefs": ["main"], "observedAt": 1_700_000_000,

@@ -4,13 +4,15 @@
 //! Left out: how it was fetched (edge/cluster.rs).
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::content::Content;
+use super::content::{Content, Digest, DigestKey, KeyId};
 use super::opt_in::{AnnotationKeys, SourceMarks};
+use super::references::Keys;
 use super::source::{SourceKind, SourceRef};
 use super::version::Version;
 
@@ -29,6 +31,8 @@ pub struct SourceObject {
     pub marks: SourceMarks,
     /// Its data.
     pub content: Content,
+    /// The digest of all keys: hundreds of workloads may ask for it, and a source may hold a megabyte.
+    whole: OnceLock<(KeyId, Digest)>,
 }
 
 /// An object that is not as Kubernetes writes it. Says where the parser stood, never what it saw there.
@@ -93,7 +97,19 @@ impl SourceObject {
             data_written: data_written(shape.metadata.managed_fields.as_deref().unwrap_or_default()),
             marks: SourceMarks::of(&shape.metadata.annotations.unwrap_or_default(), keys),
             content,
+            whole: OnceLock::new(),
         })
+    }
+
+    /// The digest of those of its keys that count. That of all keys is made once.
+    #[must_use]
+    pub fn digest(&self, keys: &Keys, key: &DigestKey) -> Digest {
+        let make = || self.content.digest(&self.source, keys, key);
+        if *keys != Keys::Whole {
+            return make();
+        }
+        let (made_with, digest) = self.whole.get_or_init(|| (key.id().clone(), make()));
+        if made_with == key.id() { *digest } else { make() }
     }
 }
 
@@ -113,7 +129,6 @@ fn data_written(managed: &[ManagedFields<'_>]) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::references::Keys;
     use super::super::source::Namespace;
     use super::*;
 
@@ -150,6 +165,20 @@ mod tests {
         assert!(!text.contains("hunter2") && text.contains("Secret/app"), "{text}");
         let version = read(SourceKind::Secret, r#"{"metadata":{"resourceVersion":"hunter2"}}"#).unwrap_err();
         assert!(!version.to_string().contains("hunter2"));
+    }
+
+    #[test]
+    fn a_digest_that_is_kept_is_that_of_the_keys_and_the_key_that_were_asked_for() {
+        let object =
+            read(SourceKind::Secret, r#"{"metadata":{"resourceVersion":"7"},"data":{"a":"MQ==","b":"Mg=="}}"#).unwrap();
+        let (one, two) = (DigestKey::new(b"one"), DigestKey::new(b"two"));
+        for _ in 0..2 {
+            for (keys, key) in
+                [(Keys::Whole, &one), (Keys::Whole, &two), (Keys::named(["a"]), &one), (Keys::named(["b"]), &one)]
+            {
+                assert_eq!(object.digest(&keys, key), object.content.digest(&object.source, &keys, key));
+            }
+        }
     }
 
     #[test]
