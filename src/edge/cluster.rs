@@ -69,21 +69,16 @@ impl Cluster {
     pub async fn source(&self, source: &SourceRef) -> Result<Option<SourceObject>, ClusterError> {
         let call = Call::new("get", source.kind.plural(), &source.namespace);
         let path = format!("{}/{}", sources_path(source.kind, &source.namespace), source.name());
-        match self.read(&self.reads, &call, &path, JSON).await {
-            Ok(json) => Ok(Some(SourceObject::read(source, text(&json)?, &self.rules.annotations)?)),
-            Err(ClusterError::NotFound) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let json = self.one(&call, &path).await?;
+        json.map(|json| Ok(SourceObject::read(source, text(&json)?, &self.rules.annotations)?)).transpose()
     }
 
     /// A source as it was at a version of the cluster; `None` if there was none.
     pub async fn source_at(&self, source: &SourceRef, version: Version) -> Result<Option<SourceObject>, ClusterError> {
         let collection = sources_path(source.kind, &source.namespace);
         let call = Call::past("list", source.kind.plural(), &source.namespace);
-        match self.one_at(&call, &collection, source.name(), version).await? {
-            Some(json) => Ok(Some(SourceObject::read(source, &json, &self.rules.annotations)?)),
-            None => Ok(None),
-        }
+        let json = self.one_at(&call, &collection, source.name(), version).await?;
+        Ok(json.map(|json| SourceObject::read(source, &json, &self.rules.annotations)).transpose()?)
     }
 
     /// The versions of all sources of a kind in a namespace, by metadata alone.
@@ -94,20 +89,15 @@ impl Cluster {
     ) -> Result<BTreeMap<String, Version>, ClusterError> {
         let call = Call::new("list", kind.plural(), namespace);
         let mut versions = BTreeMap::new();
-        let mut next = None;
-        loop {
-            let path = page_path(&sources_path(kind, namespace), next.as_deref());
-            let json = self.read(&self.lists, &call, &path, METADATA_LIST).await?;
-            let page: VersionPage = serde_json::from_slice(&json)
+        let take = |json: &str| {
+            let page: VersionPage = serde_json::from_str(json)
                 .map_err(|error| ShapeError::new(format!("the list of {}", kind.plural()), &error))?;
-            versions.extend(
-                page.items.unwrap_or_default().into_iter().map(|item| (item.metadata.name, item.metadata.version)),
-            );
-            next = page.metadata.next.filter(|token| !token.is_empty());
-            if next.is_none() {
-                return Ok(versions);
-            }
-        }
+            let items = page.items.unwrap_or_default().into_iter();
+            versions.extend(items.map(|item| (item.metadata.name, item.metadata.version)));
+            Ok(page.metadata.next)
+        };
+        self.pages(&call, &sources_path(kind, namespace), METADATA_LIST, take).await?;
+        Ok(versions)
     }
 
     /// All workloads of a kind in a namespace. One that cannot be read is logged and left out.
@@ -122,40 +112,31 @@ impl Cluster {
     ) -> Result<Vec<Workload>, ClusterError> {
         let call = Call::new("list", kind.plural, namespace);
         let mut workloads = Vec::new();
-        let mut next: Option<String> = None;
-        loop {
-            let path = page_path(&kind.collection_path(namespace.as_str()), next.as_deref());
-            let json = self.read(&self.lists, &call, &path, JSON).await?;
-            let page = Workload::read_page(kind, namespace, text(&json)?, &self.rules)?;
+        let take = |json: &str| {
+            let page = Workload::read_page(kind, namespace, json, &self.rules)?;
             for error in page.unreadable {
                 tracing::error!(%error, "a workload is left out");
             }
             workloads.extend(page.workloads);
-            next = page.next;
-            if next.is_none() {
-                return Ok(workloads);
-            }
-        }
+            Ok(page.next)
+        };
+        self.pages(&call, &kind.collection_path(namespace.as_str()), JSON, take).await?;
+        Ok(workloads)
     }
 
     /// A workload as it is now; `None` if there is none.
     pub async fn workload(&self, id: &WorkloadId) -> Result<Option<Workload>, ClusterError> {
         let call = Call::new("get", id.kind.plural, &id.namespace);
-        match self.read(&self.reads, &call, &workload_path(id), JSON).await {
-            Ok(json) => Ok(Some(Workload::read(id.kind, &id.namespace, text(&json)?, &self.rules)?)),
-            Err(ClusterError::NotFound) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let json = self.one(&call, &workload_path(id)).await?;
+        json.map(|json| Ok(Workload::read(id.kind, &id.namespace, text(&json)?, &self.rules)?)).transpose()
     }
 
     /// A workload as it was at a version of the cluster; `None` if there was none.
     pub async fn workload_at(&self, id: &WorkloadId, version: Version) -> Result<Option<Workload>, ClusterError> {
         let call = Call::past("list", id.kind.plural, &id.namespace);
         let collection = id.kind.collection_path(id.namespace.as_str());
-        match self.one_at(&call, &collection, &id.name, version).await? {
-            Some(json) => Ok(Some(Workload::read(id.kind, &id.namespace, &json, &self.rules)?)),
-            None => Ok(None),
-        }
+        let json = self.one_at(&call, &collection, &id.name, version).await?;
+        Ok(json.map(|json| Workload::read(id.kind, &id.namespace, &json, &self.rules)).transpose()?)
     }
 
     /// Sends a merge patch. It must hold its own precondition.
@@ -172,6 +153,34 @@ impl Cluster {
     /// Waits for its turn behind all patches that wait now: for reads that hold up nobody, such as those for a report.
     pub async fn turn_behind_patches(&self) -> Option<SemaphorePermit<'_>> {
         self.patches.acquire().await.ok()
+    }
+
+    /// The object at a path, as JSON; `None` if there is none.
+    async fn one(&self, call: &Call, path: &str) -> Result<Option<Bytes>, ClusterError> {
+        match self.read(&self.reads, call, path, JSON).await {
+            Ok(json) => Ok(Some(json)),
+            Err(ClusterError::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads a collection page by page. `take` gets each as JSON and gives back the token of the next.
+    async fn pages(
+        &self,
+        call: &Call,
+        collection: &str,
+        accept: &str,
+        mut take: impl FnMut(&str) -> Result<Option<String>, ShapeError>,
+    ) -> Result<(), ClusterError> {
+        let mut path = format!("{collection}?limit={PAGE}");
+        loop {
+            let json = self.read(&self.lists, call, &path, accept).await?;
+            match take(text(&json)?)? {
+                // The token is base64url, which needs no escape in a query.
+                Some(token) if !token.is_empty() => path = format!("{collection}?limit={PAGE}&continue={token}"),
+                _ => return Ok(()),
+            }
+        }
     }
 
     /// The one object of a name in a collection as it was at a version, as JSON.
@@ -246,14 +255,6 @@ fn sources_path(kind: SourceKind, namespace: &Namespace) -> String {
 
 fn workload_path(id: &WorkloadId) -> String {
     format!("{}/{}", id.kind.collection_path(id.namespace.as_str()), id.name)
-}
-
-fn page_path(collection: &str, next: Option<&str>) -> String {
-    // The token is base64url, which needs no escape in a query.
-    match next {
-        None => format!("{collection}?limit={PAGE}"),
-        Some(token) => format!("{collection}?limit={PAGE}&continue={token}"),
-    }
 }
 
 fn text(json: &Bytes) -> Result<&str, ClusterError> {

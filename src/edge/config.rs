@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -114,12 +113,10 @@ pub enum SettingsError {
         problem: String,
     },
     /// A variable with our prefix is none of ours.
-    #[error("there is no setting {variable}; {known}")]
+    #[error("there is no setting {variable}; `confroll serve --help` lists them all")]
     Unknown {
         /// The variable as it stands in the environment.
         variable: String,
-        /// The settings that there are.
-        known: String,
     },
 }
 
@@ -194,18 +191,18 @@ impl Settings {
             .from_iter(ours.map(|(name, value)| (name.clone(), value.clone())))
             .map_err(|error| unknown(&error, &all))?;
         let key = digest_key(&ours)?;
-        let unmarked = read(PREFIX, "AUTO_RELOAD_ALL", ours.auto_reload_all.as_deref(), "false", unmarked)?;
+        let unmarked = read("CONFROLL_AUTO_RELOAD_ALL", ours.auto_reload_all.as_deref(), "false", unmarked)?;
         Ok(Self {
             listen: SocketAddr::new(
-                read("", "ADDRESS", set(&all, "ADDRESS"), "0.0.0.0", |text| {
+                read("ADDRESS", all.get("ADDRESS").map(String::as_str), "0.0.0.0", |text| {
                     IpAddr::from_str(text).map_err(|_| "is no IP address; write it like 0.0.0.0 or ::".to_owned())
                 })?,
-                read("", "PORT", set(&all, "PORT"), "8080", |text| {
+                read("PORT", all.get("PORT").map(String::as_str), "8080", |text| {
                     text.parse().map_err(|_| "is no port; write a number from 0 to 65535".to_owned())
                 })?,
             ),
             sink: sink(&all)?,
-            cluster: read(PREFIX, "CLUSTER", ours.cluster.as_deref(), "default", cluster)?,
+            cluster: read("CONFROLL_CLUSTER", ours.cluster.as_deref(), "default", cluster)?,
             rules: Rules {
                 annotations: AnnotationKeys::default(),
                 unmarked,
@@ -213,10 +210,10 @@ impl Settings {
             },
             key_origin: if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed },
             pace: pace(&ours)?,
-            longest_body: read(PREFIX, "LONGEST_BODY", ours.longest_body.as_deref(), "4194304", count)?,
+            longest_body: read("CONFROLL_LONGEST_BODY", ours.longest_body.as_deref(), "4194304", count)?,
             log: Log {
-                level: read(PREFIX, "LOG_LEVEL", ours.log_level.as_deref(), "info", log_level)?,
-                format: read(PREFIX, "LOG_FORMAT", ours.log_format.as_deref(), "text", log_format)?,
+                level: read("CONFROLL_LOG_LEVEL", ours.log_level.as_deref(), "info", log_level)?,
+                format: read("CONFROLL_LOG_FORMAT", ours.log_format.as_deref(), "text", log_format)?,
             },
         })
     }
@@ -232,28 +229,30 @@ impl Settings {
 
 fn pace(ours: &Variables) -> Result<Pace, SettingsError> {
     Ok(Pace {
-        settle: read(PREFIX, "SETTLE", ours.settle.as_deref(), "250ms", duration)?,
-        patches: read(PREFIX, "PATCHES", ours.patches.as_deref(), "32", count)?,
-        call_deadline: read(PREFIX, "CALL_DEADLINE", ours.call_deadline.as_deref(), "10s", duration)?,
-        request_deadline: read(PREFIX, "REQUEST_DEADLINE", ours.request_deadline.as_deref(), "25s", duration)?,
+        settle: read("CONFROLL_SETTLE", ours.settle.as_deref(), "250ms", duration)?,
+        patches: read("CONFROLL_PATCHES", ours.patches.as_deref(), "32", count)?,
+        call_deadline: read("CONFROLL_CALL_DEADLINE", ours.call_deadline.as_deref(), "10s", duration)?,
+        request_deadline: read("CONFROLL_REQUEST_DEADLINE", ours.request_deadline.as_deref(), "25s", duration)?,
     })
 }
 
-/// Reads one variable: trimmed; an empty one is as good as unset.
+/// Reads one variable, or its default where it is unset.
 fn read<T>(
-    prefix: &str,
-    name: &str,
+    variable: &str,
     value: Option<&str>,
     default: &str,
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> Result<T, SettingsError> {
-    let value = value.map(str::trim).filter(|text| !text.is_empty());
-    parse(value.unwrap_or(default))
-        .map_err(|problem| SettingsError::Unreadable { variable: format!("{prefix}{name}"), problem })
+    parse(written(value).unwrap_or(default)).map_err(|problem| unreadable(variable, problem))
 }
 
-fn set<'a>(all: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
-    all.get(name).map(|text| text.trim()).filter(|text| !text.is_empty())
+/// A value without blanks around it; an empty one is as good as unset.
+fn written(value: Option<&str>) -> Option<&str> {
+    value.map(str::trim).filter(|text| !text.is_empty())
+}
+
+fn unreadable(variable: &str, problem: impl Into<String>) -> SettingsError {
+    SettingsError::Unreadable { variable: variable.to_owned(), problem: problem.into() }
 }
 
 /// Kubernetes sets such variables for every Service of the namespace: one called `confroll` must not stop the start.
@@ -273,29 +272,20 @@ fn unknown(error: &envy::Error, all: &BTreeMap<String, String>) -> SettingsError
     let variable = all.keys().find(|name| {
         name.strip_prefix(PREFIX).is_some_and(|rest| text.contains(&format!("`{}`", rest.to_lowercase())))
     });
-    SettingsError::Unknown {
-        variable: variable.cloned().unwrap_or_else(|| format!("{PREFIX}…")),
-        known: "`confroll serve --help` lists them all".to_owned(),
-    }
+    SettingsError::Unknown { variable: variable.cloned().unwrap_or_else(|| format!("{PREFIX}…")) }
 }
 
 fn digest_key(ours: &Variables) -> Result<Option<Vec<u8>>, SettingsError> {
+    const FILE: &str = "CONFROLL_DIGEST_KEY_FILE";
     let given = ours.digest_key.as_deref().filter(|text| !text.is_empty());
     match (given, ours.digest_key_file.as_deref().filter(|path| !path.is_empty())) {
-        (Some(_), Some(_)) => Err(SettingsError::Unreadable {
-            variable: "CONFROLL_DIGEST_KEY_FILE".to_owned(),
-            problem: "is set beside CONFROLL_DIGEST_KEY; set one of them".to_owned(),
-        }),
+        (Some(_), Some(_)) => Err(unreadable(FILE, "is set beside CONFROLL_DIGEST_KEY; set one of them")),
         (Some(key), None) => Ok(Some(key.as_bytes().to_vec())),
         (None, None) => Ok(None),
         (None, Some(path)) => {
-            let unreadable = |problem: String| SettingsError::Unreadable {
-                variable: "CONFROLL_DIGEST_KEY_FILE".to_owned(),
-                problem,
-            };
-            let key = std::fs::read(PathBuf::from(path))
-                .map_err(|error| unreadable(format!("names a file that cannot be read: {}", error.kind())))?;
-            if key.is_empty() { Err(unreadable("names an empty file".to_owned())) } else { Ok(Some(key)) }
+            let key = std::fs::read(path)
+                .map_err(|error| unreadable(FILE, format!("names a file that cannot be read: {}", error.kind())))?;
+            if key.is_empty() { Err(unreadable(FILE, "names an empty file")) } else { Ok(Some(key)) }
         }
     }
 }
@@ -307,16 +297,13 @@ struct Overrides {
 }
 
 fn sink(all: &BTreeMap<String, String>) -> Result<Option<Sink>, SettingsError> {
-    let Some(url) = set(all, "K_SINK") else { return Ok(None) };
-    let unreadable = |variable: &str, problem: &str| SettingsError::Unreadable {
-        variable: variable.to_owned(),
-        problem: problem.to_owned(),
-    };
+    let set = |name: &str| written(all.get(name).map(String::as_str));
+    let Some(url) = set("K_SINK") else { return Ok(None) };
     let url = Url::parse(url)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
         .ok_or_else(|| unreadable("K_SINK", "is no http or https URL"))?;
-    let overrides: Overrides = match set(all, "K_CE_OVERRIDES") {
+    let overrides: Overrides = match set("K_CE_OVERRIDES") {
         None => Overrides::default(),
         Some(text) => serde_json::from_str(text)
             .map_err(|_| unreadable("K_CE_OVERRIDES", r#"is no JSON like {"extensions": {"team": "shop"}}"#))?,
@@ -326,7 +313,7 @@ fn sink(all: &BTreeMap<String, String>) -> Result<Option<Sink>, SettingsError> {
     if !overrides.extensions.keys().all(is_name) {
         return Err(unreadable("K_CE_OVERRIDES", "names an extension with other characters than a-z and 0-9"));
     }
-    Ok(Some(Sink { url, extensions: overrides.extensions, ca_certs: set(all, "K_CA_CERTS").map(str::to_owned) }))
+    Ok(Some(Sink { url, extensions: overrides.extensions, ca_certs: set("K_CA_CERTS").map(str::to_owned) }))
 }
 
 #[cfg(test)]

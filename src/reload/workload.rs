@@ -76,7 +76,7 @@ pub struct WorkloadPage {
     pub workloads: Vec<Workload>,
     /// What could not.
     pub unreadable: Vec<ShapeError>,
-    /// How to ask for the next page; `None` on the last.
+    /// How to ask for the next page; none or empty on the last.
     pub next: Option<String>,
 }
 
@@ -148,11 +148,7 @@ impl Workload {
     ) -> Result<WorkloadPage, ShapeError> {
         let list: List<'_> = serde_json::from_str(json)
             .map_err(|error| ShapeError::new(format!("the list of {} in {namespace}", kind.plural), &error))?;
-        let mut page = WorkloadPage {
-            workloads: Vec::new(),
-            unreadable: Vec::new(),
-            next: list.metadata.next.filter(|token| !token.is_empty()),
-        };
+        let mut page = WorkloadPage { workloads: Vec::new(), unreadable: Vec::new(), next: list.metadata.next };
         for item in list.items.unwrap_or_default() {
             match Self::read(kind, namespace, item.get(), rules) {
                 Ok(workload) => page.workloads.push(workload),
