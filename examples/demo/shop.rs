@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::Result;
+use confroll_stack::object::{JSON, MERGE_PATCH, send};
 use confroll_stack::{
     ApiServerSource, Broker, BrokerDelivery, ControlPlane, ControlPlaneOptions, Eventing, Function, FunctionOptions,
-    Parts, RecordingSink, SourceOptions, TemplateWatch, User,
+    Parts, RecordingSink, SourceOptions, TemplateWatch, User, rights,
 };
-use http::Request;
 use serde_json::{Value, json};
 
 /// What there is, for the reader of the timeline.
@@ -40,9 +40,10 @@ impl Shop {
         let control_plane = ControlPlane::start(&parts, ControlPlaneOptions::default()).await?;
         let eventing = Eventing::start(&control_plane, &parts).await?;
         let client = control_plane.client().await?;
+        control_plane.allow(User::Confroll, &rights()).await?;
         let namespace = control_plane.create_namespace("shop").await?;
         for (path, object) in objects(&namespace) {
-            send(&client, "POST", &path, &object).await?;
+            send(&client, "POST", &path, JSON, &object).await?;
         }
         let watch = TemplateWatch::start(client.clone(), &namespace).await?;
         let (changes, reloads) = (RecordingSink::start().await?, RecordingSink::start().await?);
@@ -112,8 +113,7 @@ Ctrl-C ends everything.",
 
     async fn patch(&self, key: &str, patch: Value) -> Result<()> {
         let path = format!("/api/v1/namespaces/{}/{key}", self.namespace);
-        let request = Request::patch(path).header("content-type", "application/merge-patch+json");
-        self.client.request_text(request.body(patch.to_string().into_bytes())?).await?;
+        send(&self.client, "PATCH", &path, MERGE_PATCH, &patch).await?;
         Ok(())
     }
 }
@@ -125,19 +125,7 @@ fn objects(namespace: &str) -> Vec<(String, Value)> {
     let apps = |plural: &str| format!("/apis/apps/v1/namespaces/{namespace}/{plural}");
     let mut frozen = workload("frozen", &json!([greeting]));
     frozen["metadata"]["annotations"] = json!({});
-    let rules = json!([
-        { "apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["get", "list"] },
-        { "apiGroups": ["apps"], "resources": ["deployments", "statefulsets", "daemonsets"], "verbs": ["get", "list", "patch"] },
-    ]);
-    let rbac = "/apis/rbac.authorization.k8s.io/v1";
-    let binding = json!({
-        "metadata": { "name": "confroll" },
-        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "confroll" },
-        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": User::Confroll.name() }],
-    });
     vec![
-        (format!("{rbac}/clusterroles"), json!({ "metadata": { "name": "confroll" }, "rules": rules })),
-        (format!("{rbac}/clusterrolebindings"), binding),
         (
             core("configmaps"),
             json!({ "metadata": { "name": "greeting" }, "data": { "TEXT": "Good morning", "LANG": "en" } }),
@@ -161,10 +149,4 @@ fn workload(name: &str, env_from: &Value) -> Value {
             },
         },
     })
-}
-
-async fn send(client: &kube::Client, method: &str, path: &str, body: &Value) -> Result<()> {
-    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    client.request_text(request.body(body.to_string().into_bytes())?).await?;
-    Ok(())
 }

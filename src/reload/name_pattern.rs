@@ -81,8 +81,9 @@ enum Problem {
 }
 
 impl NamePattern {
-    /// Reads an entry, without blanks around it, that stands alone.
-    pub fn parse(entry: &str) -> Result<Self, PatternError> {
+    /// Reads an entry, without blanks around it, that stands alone: only a test has such.
+    #[cfg(test)]
+    fn parse(entry: &str) -> Result<Self, PatternError> {
         Self::parse_within(entry, &mut Budget::of_one_list())
     }
 

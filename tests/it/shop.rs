@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use confroll_stack::object::{JSON, MERGE_PATCH, send};
 use confroll_stack::{
     ApiServerSource, Broker, BrokerDelivery, ControlPlane, ControlPlaneOptions, Eventing, Function, FunctionOptions,
-    Parts, RecordingSink, SourceOptions, TemplateWatch, User,
+    Parts, RecordingSink, SourceOptions, TemplateWatch, User, rights,
 };
-use http::Request;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -28,31 +28,10 @@ pub(crate) async fn stack() -> &'static Stack {
         let parts = Parts::build().unwrap();
         let control_plane = ControlPlane::start(&parts, ControlPlaneOptions::default()).await.unwrap();
         let eventing = Eventing::start(&control_plane, &parts).await.unwrap();
-        grant(&control_plane.client().await.unwrap()).await;
+        control_plane.allow(User::Confroll, &rights()).await.unwrap();
         Stack { parts, control_plane, eventing }
     };
     STACK.get_or_init(start).await
-}
-
-/// The rights of the README's table, and no others.
-async fn grant(client: &kube::Client) {
-    let rules = json!([
-        { "apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["get", "list"] },
-        { "apiGroups": ["apps"], "resources": ["deployments", "statefulsets", "daemonsets"], "verbs": ["get", "list", "patch"] },
-    ]);
-    let role = json!({ "metadata": { "name": "confroll" }, "rules": rules });
-    let binding = json!({
-        "metadata": { "name": "confroll" },
-        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "confroll" },
-        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": User::Confroll.name() }],
-    });
-    send(client, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", "application/json", &role).await;
-    send(client, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", "application/json", &binding).await;
-}
-
-async fn send(client: &kube::Client, method: &str, path: &str, content_type: &str, body: &Value) -> Value {
-    let request = Request::builder().method(method).uri(path).header("content-type", content_type);
-    client.request(request.body(body.to_string().into_bytes()).unwrap()).await.unwrap()
 }
 
 /// How changes reach the function.
@@ -116,7 +95,7 @@ impl Shop {
     /// Changes an object as `kubectl patch` does.
     pub(crate) async fn patch(&self, key: &str, patch: Value) {
         let path = path(&self.namespace, key);
-        send(&self.client, "PATCH", &path, "application/merge-patch+json", &patch).await;
+        send(&self.client, "PATCH", &path, MERGE_PATCH, &patch).await.unwrap();
     }
 
     /// Applies an object as `kubectl apply --server-side` does.
@@ -127,15 +106,15 @@ impl Shop {
         object["kind"] = json!(kind);
         object["metadata"]["name"] = json!(name);
         let path = format!("{}?fieldManager=kubectl&force=true", path(&self.namespace, key));
-        send(&self.client, "PATCH", &path, "application/apply-patch+yaml", &object).await;
+        send(&self.client, "PATCH", &path, "application/apply-patch+yaml", &object).await.unwrap();
     }
 
     pub(crate) async fn get(&self, key: &str) -> Value {
-        send(&self.client, "GET", &path(&self.namespace, key), "application/json", &json!({})).await
+        send(&self.client, "GET", &path(&self.namespace, key), JSON, &json!({})).await.unwrap()
     }
 
     pub(crate) async fn delete(&self, key: &str) {
-        send(&self.client, "DELETE", &path(&self.namespace, key), "application/json", &json!({})).await;
+        send(&self.client, "DELETE", &path(&self.namespace, key), JSON, &json!({})).await.unwrap();
     }
 
     /// How often a workload rolled out since the shop was opened.
@@ -164,7 +143,7 @@ async fn create(client: &kube::Client, namespace: &str, key: &str, object: &Valu
     let mut object = object.clone();
     object["metadata"]["name"] = json!(key.split_once('/').unwrap().1);
     let path = path(namespace, key);
-    send(client, "POST", path.rsplit_once('/').unwrap().0, "application/json", &object).await;
+    send(client, "POST", path.rsplit_once('/').unwrap().0, JSON, &object).await.unwrap();
 }
 
 fn api_of(plural: &str) -> (&'static str, &'static str) {

@@ -14,12 +14,13 @@ use std::{
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::{Api, Client, api::PostParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     access::{Access, Credentials, User},
     audit::{Audit, POLICY},
     loopback::http,
+    object::{JSON, send},
     part::Part,
     parts::Parts,
     port::with_free_ports,
@@ -120,6 +121,21 @@ impl ControlPlane {
         let api: Api<Namespace> = Api::all(self.client().await?);
         api.create(&PostParams::default(), &namespace).await.with_context(|| format!("Namespace {name}"))?;
         Ok(name)
+    }
+
+    /// Gives a user rights in all namespaces, as the rules of a ClusterRole; once for each user.
+    pub async fn allow(&self, user: User, rules: &Value) -> Result<()> {
+        let (client, name) = (self.client().await?, user.name());
+        let role = json!({"metadata": {"name": name}, "rules": rules});
+        let binding = json!({
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}],
+        });
+        for (plural, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
+            send(&client, "POST", &format!("/apis/rbac.authorization.k8s.io/v1/{plural}"), JSON, &object).await?;
+        }
+        Ok(())
     }
 
     /// To be killed by a test that has this control plane alone.

@@ -8,7 +8,8 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use serde_json::{Value, json};
 
 use crate::{part::Part, run_folder::RunFolder};
 
@@ -24,6 +25,19 @@ pub struct FunctionOptions {
     pub sink: Option<String>,
     /// Further variables; they win over ours.
     pub env: Vec<(&'static str, String)>,
+}
+
+/// The rights that it needs, as the README's table has them, and no others.
+#[must_use]
+pub fn rights() -> Value {
+    json!([
+        {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["get", "list"]},
+        {
+            "apiGroups": ["apps"],
+            "resources": ["deployments", "statefulsets", "daemonsets"],
+            "verbs": ["get", "list", "patch"],
+        },
+    ])
 }
 
 /// A running `confroll serve`; it ends with its value.
@@ -80,10 +94,7 @@ impl Function {
 
     /// The most memory that it has had at one time.
     pub fn rss_peak_bytes(&self) -> Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).context("It does not run")?;
-        let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
-        let kibibytes: u64 = kibibytes.context("The kernel does not tell the peak")?.parse()?;
-        Ok(kibibytes * 1024)
+        self.part.rss_peak_bytes()
     }
 }
 

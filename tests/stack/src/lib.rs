@@ -11,6 +11,7 @@
 //! - [`eventing`] and [`broker`]: Knative's Broker with its Triggers
 //! - [`sink`]: a receiver that records what reaches it
 //! - [`function`]: Confroll itself
+//! - [`object`]: plain requests, for objects of whatever kind
 //! - [`template_watch`]: sees every rollout at the moment the cluster tells of it
 //!
 //! Invariants:
@@ -33,6 +34,7 @@ pub mod function;
 mod go;
 mod lock;
 mod loopback;
+pub mod object;
 pub mod part;
 pub mod parts;
 mod port;
@@ -48,7 +50,7 @@ pub use broker::{Acknowledge, Broker, BrokerDelivery};
 pub use control_plane::{ControlPlane, ControlPlaneOptions};
 pub use environment::Places;
 pub use eventing::Eventing;
-pub use function::{Function, FunctionOptions};
+pub use function::{Function, FunctionOptions, rights};
 pub use part::Part;
 pub use parts::Parts;
 pub use run_folder::RunFolder;

@@ -82,6 +82,14 @@ impl Part {
         &self.log
     }
 
+    /// The most memory that it has had at one time.
+    pub fn rss_peak_bytes(&self) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).context("It does not run")?;
+        let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        let kibibytes: u64 = kibibytes.context("The kernel does not tell the peak")?.parse()?;
+        Ok(kibibytes * 1024)
+    }
+
     /// Its output up to now.
     #[must_use]
     pub fn log(&self) -> String {
