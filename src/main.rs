@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use confroll::command::serve;
-use confroll::edge::config::{Place, SETTINGS_HELP, place};
+use confroll::edge::config::SETTINGS_HELP;
+use confroll::edge::variables::{Place, place};
 
 /// Rolls out Kubernetes workloads when the ConfigMaps and Secrets that they use change.
 #[derive(Parser)]

@@ -16,10 +16,11 @@ use crate::edge::outbox::Outbox;
 use crate::edge::reload_run::ReloadRun;
 use crate::edge::reporter::Reporter;
 use crate::edge::telemetry;
+use crate::edge::variables::Variables;
 
 /// Runs the function with the settings of the environment until SIGTERM or SIGINT.
 pub async fn run() -> anyhow::Result<()> {
-    let settings = Settings::from_env()?;
+    let settings = Settings::read(&Variables::of_process())?;
     telemetry::start(&settings.log);
     // The one TLS provider of the process; an error means that it is there already.
     let _ = rustls::crypto::ring::default_provider().install_default();

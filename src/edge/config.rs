@@ -1,26 +1,22 @@
 //! The settings of `confroll serve`, read from the environment once.
 //!
-//! Invariants: a value that cannot be read stops the start with one sentence that names the variable; a misspelt
-//! `CONFROLL_` variable does too, since a setting without effect is worse than none. A secret is held in a type that
-//! does not show it.
+//! Invariant: a secret is held in a type that does not show it.
 //! Left out: where the API server is (kube reads KUBECONFIG and the service account itself).
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
-use std::str::FromStr;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::setting_text::{cluster, count, duration, log_format, log_level, unmarked};
+use super::setting_text::{cluster, count, duration, unmarked};
+use super::variables::{Log, SettingsError, Variables, log, read, unreadable};
 use crate::reload::content::DigestKey;
 use crate::reload::opt_in::AnnotationKeys;
 use crate::reload::rules::Rules;
-
-const PREFIX: &str = "CONFROLL_";
 
 /// Everything that can be set.
 #[derive(Clone, Debug)]
@@ -65,24 +61,6 @@ pub enum KeyOrigin {
     Fixed,
 }
 
-/// The log: a level for our own lines. Libraries stay at `warn`, and those that could quote an object are silent.
-#[derive(Clone, Debug)]
-pub struct Log {
-    /// The least severe level that is shown.
-    pub level: tracing::Level,
-    /// Text or JSON.
-    pub format: LogFormat,
-}
-
-/// How a log line is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// For machines.
-    Json,
-}
-
 /// Where reload events go. The URL may hold a credential, so it is not shown.
 #[derive(Clone)]
 pub struct Sink {
@@ -100,30 +78,10 @@ impl fmt::Debug for Sink {
     }
 }
 
-/// Why the settings cannot be used: one sentence that names the variable and says what to write. Values are not
-/// shown, as any of them may have been a secret put into the wrong variable.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SettingsError {
-    /// A variable's value cannot be read.
-    #[error("{variable} {problem}")]
-    Unreadable {
-        /// The variable as it stands in the environment.
-        variable: String,
-        /// What is wrong and what to write.
-        problem: String,
-    },
-    /// A variable with our prefix is none of ours.
-    #[error("there is no setting {variable}; `confroll serve --help` lists them all")]
-    Unknown {
-        /// The variable as it stands in the environment.
-        variable: String,
-    },
-}
-
 /// The variables with our prefix, as text: each is parsed by us, so that an error can say what to write.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Variables {
+struct Ours {
     cluster: Option<String>,
     digest_key: Option<String>,
     digest_key_file: Option<String>,
@@ -135,22 +93,6 @@ struct Variables {
     auto_reload_all: Option<String>,
     log_level: Option<String>,
     log_format: Option<String>,
-}
-
-/// Where the process runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// In a container of a Knative Service, which sets `K_SERVICE`.
-    Knative,
-    /// Anywhere else.
-    Elsewhere,
-}
-
-/// Where this process runs.
-#[must_use]
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
-pub fn place() -> Place {
-    if std::env::var_os("K_SERVICE").is_some() { Place::Knative } else { Place::Elsewhere }
 }
 
 /// The settings with their defaults and meaning, for `confroll serve --help` and the README's reader.
@@ -174,34 +116,14 @@ Settings (environment):
   CONFROLL_LOG_FORMAT        text or json [text]";
 
 impl Settings {
-    /// Reads the settings from the process's environment.
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
-    pub fn from_env() -> Result<Self, SettingsError> {
-        Self::from_variables(std::env::vars_os())
-    }
-
-    /// Reads the settings from variables; those that are no text are left out, as no setting of ours can be one.
-    pub fn from_variables(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Result<Self, SettingsError> {
-        let all: BTreeMap<String, String> = variables
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
-        let ours = all.iter().filter(|(name, _)| name.starts_with(PREFIX) && !is_service_link(name));
-        let ours: Variables = envy::prefixed(PREFIX)
-            .from_iter(ours.map(|(name, value)| (name.clone(), value.clone())))
-            .map_err(|error| unknown(&error, &all))?;
+    /// Reads the settings.
+    pub fn read(variables: &Variables) -> Result<Self, SettingsError> {
+        let ours: Ours = variables.ours("serve")?;
         let key = digest_key(&ours)?;
         let unmarked = read("CONFROLL_AUTO_RELOAD_ALL", ours.auto_reload_all.as_deref(), "false", unmarked)?;
         Ok(Self {
-            listen: SocketAddr::new(
-                read("ADDRESS", all.get("ADDRESS").map(String::as_str), "0.0.0.0", |text| {
-                    IpAddr::from_str(text).map_err(|_| "is no IP address; write it like 0.0.0.0 or ::".to_owned())
-                })?,
-                read("PORT", all.get("PORT").map(String::as_str), "8080", |text| {
-                    text.parse().map_err(|_| "is no port; write a number from 0 to 65535".to_owned())
-                })?,
-            ),
-            sink: sink(&all)?,
+            listen: variables.listen()?,
+            sink: sink(variables)?,
             cluster: read("CONFROLL_CLUSTER", ours.cluster.as_deref(), "default", cluster)?,
             rules: Rules {
                 annotations: AnnotationKeys::default(),
@@ -211,10 +133,7 @@ impl Settings {
             key_origin: if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed },
             pace: pace(&ours)?,
             longest_body: read("CONFROLL_LONGEST_BODY", ours.longest_body.as_deref(), "4194304", count)?,
-            log: Log {
-                level: read("CONFROLL_LOG_LEVEL", ours.log_level.as_deref(), "info", log_level)?,
-                format: read("CONFROLL_LOG_FORMAT", ours.log_format.as_deref(), "text", log_format)?,
-            },
+            log: log(ours.log_level.as_deref(), ours.log_format.as_deref())?,
         })
     }
 
@@ -223,11 +142,11 @@ impl Settings {
     pub fn for_testing() -> Self {
         let variables = [("ADDRESS", "127.0.0.1"), ("PORT", "0"), ("CONFROLL_DIGEST_KEY", "for testing")];
         let variables = variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        Self::from_variables(variables).unwrap_or_else(|error| unreachable!("{error}"))
+        Self::read(&variables.into_iter().collect()).unwrap_or_else(|error| unreachable!("{error}"))
     }
 }
 
-fn pace(ours: &Variables) -> Result<Pace, SettingsError> {
+fn pace(ours: &Ours) -> Result<Pace, SettingsError> {
     Ok(Pace {
         settle: read("CONFROLL_SETTLE", ours.settle.as_deref(), "250ms", duration)?,
         patches: read("CONFROLL_PATCHES", ours.patches.as_deref(), "32", count)?,
@@ -236,46 +155,7 @@ fn pace(ours: &Variables) -> Result<Pace, SettingsError> {
     })
 }
 
-/// Reads one variable, or its default where it is unset.
-fn read<T>(
-    variable: &str,
-    value: Option<&str>,
-    default: &str,
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<T, SettingsError> {
-    parse(written(value).unwrap_or(default)).map_err(|problem| unreadable(variable, problem))
-}
-
-/// A value without blanks around it; an empty one is as good as unset.
-fn written(value: Option<&str>) -> Option<&str> {
-    value.map(str::trim).filter(|text| !text.is_empty())
-}
-
-fn unreadable(variable: &str, problem: impl Into<String>) -> SettingsError {
-    SettingsError::Unreadable { variable: variable.to_owned(), problem: problem.into() }
-}
-
-/// Kubernetes sets such variables for every Service of the namespace: one called `confroll` must not stop the start.
-fn is_service_link(name: &str) -> bool {
-    let rest = name.strip_prefix(PREFIX).unwrap_or(name);
-    rest == "PORT"
-        || rest.starts_with("PORT_")
-        || rest.contains("_PORT_")
-        || rest.ends_with("_PORT")
-        || rest.starts_with("SERVICE_")
-        || rest.contains("_SERVICE_")
-}
-
-fn unknown(error: &envy::Error, all: &BTreeMap<String, String>) -> SettingsError {
-    // The error names the field, and nothing else of it is needed: find the variable as its author wrote it.
-    let text = error.to_string();
-    let variable = all.keys().find(|name| {
-        name.strip_prefix(PREFIX).is_some_and(|rest| text.contains(&format!("`{}`", rest.to_lowercase())))
-    });
-    SettingsError::Unknown { variable: variable.cloned().unwrap_or_else(|| format!("{PREFIX}…")) }
-}
-
-fn digest_key(ours: &Variables) -> Result<Option<Vec<u8>>, SettingsError> {
+fn digest_key(ours: &Ours) -> Result<Option<Vec<u8>>, SettingsError> {
     const FILE: &str = "CONFROLL_DIGEST_KEY_FILE";
     let given = ours.digest_key.as_deref().filter(|text| !text.is_empty());
     match (given, ours.digest_key_file.as_deref().filter(|path| !path.is_empty())) {
@@ -296,8 +176,8 @@ struct Overrides {
     extensions: BTreeMap<String, String>,
 }
 
-fn sink(all: &BTreeMap<String, String>) -> Result<Option<Sink>, SettingsError> {
-    let set = |name: &str| written(all.get(name).map(String::as_str));
+fn sink(variables: &Variables) -> Result<Option<Sink>, SettingsError> {
+    let set = |name| variables.get(name);
     let Some(url) = set("K_SINK") else { return Ok(None) };
     let url = Url::parse(url)
         .ok()
@@ -323,7 +203,7 @@ mod tests {
 
     fn settings(variables: &[(&str, &str)]) -> Settings {
         let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        Settings::from_variables(variables).unwrap()
+        Settings::read(&variables.collect()).unwrap()
     }
 
     #[test]

@@ -8,23 +8,18 @@
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 
+use super::event_reader::EventError;
 use crate::reload::change::ChangeError;
 
 /// Why an event was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// What was sent is no CloudEvent that we can read.
-    #[error("this is no CloudEvent 1.0: {0}")]
-    NoEvent(String),
+    /// What was sent is no event.
+    #[error(transparent)]
+    Event(#[from] EventError),
     /// It is one, but says nothing that can be.
     #[error(transparent)]
     Change(#[from] ChangeError),
-    /// Its body is too long.
-    #[error("the body is longer than {0} bytes")]
-    TooLarge(usize),
-    /// The body broke off.
-    #[error("the body could not be read to its end")]
-    BrokenBody,
     /// Something failed that may work later.
     #[error("not everything could be done; send the event again")]
     Again,
@@ -36,8 +31,8 @@ pub enum Failure {
 impl Failure {
     fn status(&self) -> StatusCode {
         match self {
-            Self::NoEvent(_) | Self::Change(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
-            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Event(error) => error.status(),
+            Self::Change(_) => StatusCode::BAD_REQUEST,
             Self::Again | Self::Late => StatusCode::SERVICE_UNAVAILABLE,
         }
     }

@@ -12,6 +12,7 @@
 pub mod cluster;
 pub mod cluster_error;
 pub mod config;
+pub mod event_reader;
 pub mod failure;
 pub mod go_duration;
 pub mod history;
@@ -24,4 +25,5 @@ pub mod reporter;
 mod setting_text;
 pub mod sources;
 pub mod telemetry;
+pub mod variables;
 pub mod workload_run;

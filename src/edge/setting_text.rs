@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use super::config::LogFormat;
 use super::go_duration;
+use super::variables::LogFormat;
 use crate::reload::opt_in::Unmarked;
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {

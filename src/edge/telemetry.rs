@@ -6,7 +6,7 @@
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt;
 
-use super::config::{Log, LogFormat};
+use super::variables::{Log, LogFormat};
 
 /// Starts the log, on standard error.
 pub fn start(log: &Log) {

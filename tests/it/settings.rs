@@ -82,7 +82,7 @@ fn help_names_every_setting_and_fits_a_terminal_of_80_columns() {
     let too_wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 80).collect();
     assert_eq!(too_wide, Vec::<&str>::new());
     let code = include_str!("../../src/edge/config.rs");
-    let fields = code.split_once("struct Variables {").unwrap().1.split_once('}').unwrap().0;
+    let fields = code.split_once("struct Ours {").unwrap().1.split_once('}').unwrap().0;
     for field in fields.lines().filter_map(|line| line.trim().split_once(':')) {
         assert!(text.contains(&format!("CONFROLL_{}", field.0.to_uppercase())), "{}", field.0);
     }
