@@ -21,6 +21,7 @@
 //! 6. No Secret value, and nothing from which one could be guessed, is logged, stored, emitted or shown.
 //!    ([`reload::content`], [`edge::telemetry`])
 
+pub mod announce;
 pub mod command;
 pub mod edge;
 pub mod reload;

@@ -195,7 +195,7 @@ impl TryFrom<String> for Digest {
 }
 
 /// Two lower-case hex digits a byte.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 

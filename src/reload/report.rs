@@ -22,7 +22,7 @@ pub const RELOADED: &str = "dev.confroll.workload.reloaded.v1";
 pub const RELOAD_FAILED: &str = "dev.confroll.workload.reload-failed.v1";
 
 /// The longest message of a failure, in characters: an admission error can quote whole objects.
-const LONGEST_MESSAGE: usize = 300;
+pub(crate) const LONGEST_MESSAGE: usize = 300;
 
 /// What became of one workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
