@@ -6,10 +6,11 @@
 //!
 //! # Rooms, in reading order
 //! - [`reload`] decides. Pure: no IO, no clock, no environment.
+//! - [`announce`] words what was decided for people, and reads what chat services answer. Pure, too.
 //! - [`edge`] touches the world: HTTP, the API server, settings. It holds no decisions.
 //! - [`command`] is the front door: one file per subcommand.
 //!
-//! Arrows point one way: command → edge → reload.
+//! Arrows point one way: command → edge → announce → reload's report.
 //!
 //! # Invariants
 //! 1. Handling an event twice, or two events at once in two processes, gives one rollout. ([`reload::decision`])
@@ -19,7 +20,8 @@
 //! 4. Installing, upgrading, restarting or scaling Confroll rolls nothing out by itself. ([`reload::record`])
 //! 5. One workload that cannot be patched never keeps another from being patched. ([`edge::reload_run`])
 //! 6. No Secret value, and nothing from which one could be guessed, is logged, stored, emitted or shown.
-//!    ([`reload::content`], [`edge::telemetry`])
+//!    ([`reload::content`], [`edge::telemetry`], [`announce::destination`])
+//! 7. A reload event is acknowledged only after its message was posted. ([`edge::hold`])
 
 pub mod announce;
 pub mod command;

@@ -2,10 +2,13 @@
 
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
-use confroll::command::serve;
+use confroll::announce::sink_kind::SinkKind;
+use confroll::command::{serve, sink, sink_test};
 use confroll::edge::config::SETTINGS_HELP;
+use confroll::edge::sink_settings::SINK_SETTINGS_HELP;
 use confroll::edge::variables::{Place, place};
 
 /// Rolls out Kubernetes workloads when the ConfigMaps and Secrets that they use change.
@@ -21,6 +24,23 @@ enum Command {
     /// Receive changes as CloudEvents and roll out the workloads that they concern
     #[command(after_help = SETTINGS_HELP)]
     Serve,
+    /// Receive reload events and tell a chat service of them
+    #[command(after_help = SINK_SETTINGS_HELP)]
+    Sink {
+        /// What the destinations speak
+        #[arg(value_parser = sink_kind())]
+        kind: SinkKind,
+        /// Post a sample to a destination, say what it answered, and end
+        #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "default")]
+        test: Option<String>,
+    },
+}
+
+fn sink_kind() -> impl clap::builder::TypedValueParser<Value = SinkKind> {
+    PossibleValuesParser::new(SinkKind::OFFERED.map(SinkKind::as_str)).map(|name| {
+        // The parser has let only these names through.
+        SinkKind::OFFERED.into_iter().find(|kind| kind.as_str() == name).unwrap_or(SinkKind::Webhook)
+    })
 }
 
 #[tokio::main]
@@ -35,6 +55,8 @@ async fn main() -> ExitCode {
     };
     let done = match command {
         Command::Serve => serve::run().await,
+        Command::Sink { kind, test: None } => sink::run(kind).await,
+        Command::Sink { kind, test: Some(name) } => sink_test::run(kind, &name).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -16,6 +16,7 @@
 pub mod announcement;
 pub mod answer;
 pub mod answer_words;
+pub mod delivery;
 pub mod destination;
 pub mod digest;
 pub mod google_chat;
@@ -23,6 +24,7 @@ pub mod identity;
 pub mod notice;
 pub mod pace;
 pub mod payload;
+pub mod sample;
 pub mod signature;
 pub mod sink_kind;
 pub mod slack;

@@ -22,6 +22,9 @@ pub enum SinkKind {
 }
 
 impl SinkKind {
+    /// Those that `confroll sink` offers.
+    pub const OFFERED: [Self; 4] = [Self::Slack, Self::GoogleChat, Self::Teams, Self::Webhook];
+
     /// The name in commands, logs and metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {

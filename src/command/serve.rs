@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
+use super::stop_signal;
 use crate::edge::cluster::Cluster;
 use crate::edge::config::{KeyOrigin, Settings};
 use crate::edge::inbox::Inbox;
@@ -73,17 +73,5 @@ fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox> {
         metrics,
         deadline: settings.pace.request_deadline,
         longest_body: settings.longest_body,
-    })
-}
-
-/// Done at SIGTERM (Kubernetes) or SIGINT (Ctrl-C).
-fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
     })
 }

@@ -81,17 +81,22 @@ impl Metrics {
         self.reload_events.get_or_create(&ByOutcome { outcome }).inc();
     }
 
-    /// The metrics as text, with its content type: OpenMetrics where the scraper accepts it.
+    /// The metrics as text, with its content type.
     #[must_use]
     pub fn render(&self, accept: &str) -> (&'static str, String) {
-        let mut body = String::new();
-        let (content_type, written) = if accept.contains("application/openmetrics-text") {
-            (OPEN_METRICS, text::encode(&mut body, &self.registry))
-        } else {
-            (PROMETHEUS_TEXT, prometheus_text::encode(&mut body, &self.registry))
-        };
-        // Writing to a String cannot fail.
-        debug_assert!(written.is_ok());
-        (content_type, body)
+        render(&self.registry, accept)
     }
+}
+
+/// Metrics as text, with its content type: OpenMetrics where the scraper accepts it.
+pub(super) fn render(registry: &Registry, accept: &str) -> (&'static str, String) {
+    let mut body = String::new();
+    let (content_type, written) = if accept.contains("application/openmetrics-text") {
+        (OPEN_METRICS, text::encode(&mut body, registry))
+    } else {
+        (PROMETHEUS_TEXT, prometheus_text::encode(&mut body, registry))
+    };
+    // Writing to a String cannot fail.
+    debug_assert!(written.is_ok());
+    (content_type, body)
 }

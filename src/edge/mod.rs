@@ -5,17 +5,27 @@
 //!   lane ─ one batch at a time per namespace
 //!     reload_run ─ read, decide, patch, report            cluster.rs, history.rs: the API server
 //!       outbox ─ reload events to the sink
+//!
+//! sink_inbox ─ a reload event comes in, its answer goes out    sink_refusal.rs: which status for which outcome
+//!   announcer ─ a hold for each destination                    destinations.rs: files with URLs
+//!     chat_webhook ─ messages to the service
 //! ```
 //!
-//! Invariant: no decision is taken here; what should roll out, and why, comes from [`crate::reload`].
+//! Invariant: no decision is taken here; what should roll out, and why, comes from [`crate::reload`];
+//! what is said, when, and what an answer means, from [`crate::announce`].
 
+pub mod alert_settings;
+pub mod announcer;
+pub mod chat_webhook;
 pub mod cluster;
 pub mod cluster_error;
 pub mod config;
+pub mod destinations;
 pub mod event_reader;
 pub mod failure;
 pub mod go_duration;
 pub mod history;
+pub mod hold;
 pub mod inbox;
 pub mod lane;
 pub mod metrics;
@@ -23,6 +33,10 @@ pub mod outbox;
 pub mod reload_run;
 pub mod reporter;
 mod setting_text;
+pub mod sink_inbox;
+pub mod sink_metrics;
+pub mod sink_refusal;
+pub mod sink_settings;
 pub mod sources;
 pub mod telemetry;
 pub mod variables;

@@ -145,6 +145,7 @@ impl Reporter {
 
 /// The one clock.
 #[expect(clippy::disallowed_methods, reason = "the edge's one clock")]
-pub(super) fn now() -> Timestamp {
+#[must_use]
+pub fn now() -> Timestamp {
     Timestamp::now()
 }

@@ -4,8 +4,13 @@
 
 use std::time::Duration;
 
+use url::Url;
+
 use super::go_duration;
 use super::variables::LogFormat;
+use crate::announce::style::{ShownKeys, ThreadBy};
+use crate::announce::text::clean;
+use crate::announce::webhook::EventMode;
 use crate::reload::opt_in::Unmarked;
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -22,6 +27,41 @@ pub(super) fn unmarked(text: &str) -> Result<Unmarked, String> {
         "false" => Ok(Unmarked::LeftAlone),
         _ => Err("is neither true nor false".to_owned()),
     }
+}
+
+pub(super) fn shown_keys(text: &str) -> Result<ShownKeys, String> {
+    match text.to_lowercase().as_str() {
+        "none" => Ok(ShownKeys::None),
+        "configmap" => Ok(ShownKeys::ConfigMap),
+        "all" => Ok(ShownKeys::All),
+        _ => Err("is neither none, configmap nor all".to_owned()),
+    }
+}
+
+pub(super) fn thread_by(text: &str) -> Result<ThreadBy, String> {
+    match text.to_lowercase().as_str() {
+        "none" => Ok(ThreadBy::None),
+        "workload" => Ok(ThreadBy::Workload),
+        "source" => Ok(ThreadBy::Source),
+        _ => Err("is neither none, workload nor source".to_owned()),
+    }
+}
+
+pub(super) fn event_mode(text: &str) -> Result<EventMode, String> {
+    match text.to_lowercase().as_str() {
+        "structured" => Ok(EventMode::Structured),
+        "binary" => Ok(EventMode::Binary),
+        _ => Err("is neither structured nor binary".to_owned()),
+    }
+}
+
+pub(super) fn proxy(text: &str) -> Result<Url, String> {
+    let is_proxy = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    Url::parse(text).ok().filter(is_proxy).ok_or_else(|| "is no URL of a proxy; write http://HOST:PORT".to_owned())
+}
+
+pub(super) fn one_line(text: &str) -> Result<String, String> {
+    clean(text, 100).filter(|line| line == text).ok_or_else(|| "is not one line of at most 100 characters".to_owned())
 }
 
 /// The name goes into the source of events, which is a URI.

@@ -36,12 +36,21 @@ fn the_core_does_no_io_and_points_nowhere() {
         "async fn",
         "::now()",
     ];
-    let files = sources("reload");
-    assert!(files.len() > 10);
-    for (path, text) in files {
-        for word in forbidden {
-            assert!(!shipped(&text).contains(word), "{} says {word}", path.display());
+    for room in ["reload", "announce"] {
+        let files = sources(room);
+        assert!(files.len() > 10);
+        for (path, text) in files {
+            for word in forbidden {
+                assert!(!shipped(&text).contains(word), "{} says {word}", path.display());
+            }
         }
+    }
+}
+
+#[test]
+fn deciding_knows_nothing_of_telling() {
+    for (path, text) in sources("reload") {
+        assert!(!shipped(&text).contains("announce"), "{}", path.display());
     }
 }
 
@@ -54,7 +63,7 @@ fn the_edge_does_not_point_at_the_front_door() {
 
 #[test]
 fn every_module_opens_with_what_it_holds() {
-    for room in ["", "reload", "edge", "command"] {
+    for room in ["", "reload", "announce", "edge", "command"] {
         for (path, text) in sources(room) {
             assert!(text.starts_with("//! "), "{}", path.display());
         }

@@ -1,0 +1,231 @@
+//! Tells reload events to destinations: a hold for each, somebody who empties it, and one line in the log a message.
+//!
+//! Invariant: every event that waits is answered, whatever becomes of its message.
+//! Left out: requests (sink_inbox.rs), and waiting (hold.rs).
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+
+use super::chat_webhook::{ChatWebhook, Delivery, Form};
+use super::destinations::{Destinations, NoDestination};
+use super::hold::{Due, Fate, Hold, Joined, Telling, Told};
+use super::reporter::now;
+use super::sink_metrics::SinkMetrics;
+use super::sink_refusal::Untold;
+use crate::announce::answer::Verdict;
+use crate::announce::delivery::USUAL_WAIT;
+use crate::announce::destination::DestinationName;
+use crate::announce::identity::message_uuid;
+use crate::announce::notice::{EventKey, Notice};
+use crate::announce::pace::Stage;
+use crate::announce::payload::{Message, chat_message};
+use crate::announce::signature::SigningKey;
+use crate::announce::sink_kind::SinkKind;
+use crate::announce::style::Style;
+use crate::announce::text::clean;
+use crate::announce::webhook::{self, EventMode};
+
+/// How many event ids a log line names.
+const IDS_IN_LOG: usize = 5;
+
+/// What messages are made of and how they are sent.
+pub struct Announcing {
+    /// Where they go.
+    pub destinations: Destinations,
+    /// Who sends them.
+    pub webhook: ChatWebhook,
+    /// How they look.
+    pub style: Style,
+    /// How long an event waits for others.
+    pub window: Duration,
+    /// How a webhook is sent an event.
+    pub event_mode: EventMode,
+    /// What its requests are signed with.
+    pub signing_key: Option<SigningKey>,
+    /// What is counted.
+    pub metrics: Arc<SinkMetrics>,
+}
+
+/// Tells reload events to destinations.
+#[derive(Clone)]
+pub struct Announcer {
+    announcing: Arc<Announcing>,
+    lanes: Arc<Mutex<Lanes>>,
+}
+
+struct Lanes {
+    by_name: HashMap<DestinationName, Arc<Lane>>,
+    stage: Stage,
+}
+
+/// One destination.
+struct Lane {
+    name: DestinationName,
+    hold: Hold,
+    changed: Notify,
+}
+
+impl Announcer {
+    /// An announcer with nothing to tell.
+    #[must_use]
+    pub fn new(announcing: Announcing) -> Self {
+        let lanes = Lanes { by_name: HashMap::new(), stage: Stage::Open };
+        Self { announcing: Arc::new(announcing), lanes: Arc::new(Mutex::new(lanes)) }
+    }
+
+    /// Tells an event to a destination, and waits until it is told or cannot be.
+    pub async fn tell(&self, name: &DestinationName, telling: Telling) -> Told {
+        // Before anything is kept for a name: only those that are there can be many.
+        let destinations = &self.announcing.destinations;
+        if let Err(error) = destinations.find(name) {
+            return Err(Untold::Destination(error));
+        }
+        let lane = self.lane(name);
+        let told = match lane.hold.join(telling) {
+            Joined::PostedBefore => {
+                self.announcing.metrics.duplicate();
+                return Ok(());
+            }
+            Joined::Paused(pause) => Err(Untold::Held(pause)),
+            Joined::Waits(fate, told) => {
+                if fate == Fate::Again {
+                    self.announcing.metrics.duplicate();
+                }
+                lane.changed.notify_one();
+                told.await.unwrap_or(Err(Untold::Broken))
+            }
+        };
+        let outcome = told.map_or_else(Untold::as_str, |()| "posted");
+        self.announcing.metrics.notifications(name, outcome, 1);
+        told
+    }
+
+    /// No more events will come: what waits is told at once.
+    pub fn close(&self) {
+        let mut lanes = self.lanes();
+        lanes.stage = Stage::Closing;
+        for lane in lanes.by_name.values() {
+            lane.hold.close();
+            lane.changed.notify_one();
+        }
+    }
+
+    /// The lane of a destination that is there; lanes live as long as the process.
+    fn lane(&self, name: &DestinationName) -> Arc<Lane> {
+        let mut lanes = self.lanes();
+        if let Some(lane) = lanes.by_name.get(name) {
+            return lane.clone();
+        }
+        let pace = self.announcing.destinations.kind.pace(self.announcing.window);
+        let lane = Arc::new(Lane { name: name.clone(), hold: Hold::new(pace, lanes.stage), changed: Notify::new() });
+        lanes.by_name.insert(name.clone(), lane.clone());
+        tokio::spawn(work(self.announcing.clone(), lane.clone()));
+        lane
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn work(announcing: Arc<Announcing>, lane: Arc<Lane>) {
+    loop {
+        match lane.hold.due() {
+            Due::Nothing => lane.changed.notified().await,
+            // Either way it is asked anew.
+            Due::After(wait) => drop(timeout(wait, lane.changed.notified()).await),
+            Due::Post(tellings) => {
+                let (announcing, lane) = (announcing.clone(), lane.clone());
+                tokio::spawn(async move { post(&announcing, &lane, tellings).await });
+            }
+        }
+    }
+}
+
+async fn post(announcing: &Announcing, lane: &Lane, tellings: Vec<Telling>) {
+    let keys: Vec<EventKey> = tellings.iter().map(|telling| telling.notice.key.clone()).collect();
+    let began = Instant::now();
+    let delivered = AssertUnwindSafe(announcing.deliver(&lane.name, tellings)).catch_unwind().await;
+    let (told, pause) = match delivered {
+        Ok(Ok(delivery)) => {
+            announcing.log(&lane.name, &keys, &delivery, began.elapsed());
+            match delivery.verdict {
+                Verdict::Posted => (Ok(()), None),
+                Verdict::TooFast(_, hint) => (Err(Untold::Refused(delivery)), Some(hint.unwrap_or(USUAL_WAIT))),
+                _ => (Err(Untold::Refused(delivery)), None),
+            }
+        }
+        Ok(Err(error)) => (Err(Untold::Destination(error)), None),
+        // The panic itself is logged by the hook.
+        Err(_) => (Err(Untold::Broken), None),
+    };
+    lane.hold.done(keys.iter(), told, pause);
+    lane.changed.notify_one();
+}
+
+impl Announcing {
+    /// Posts one message about these, which are one or more.
+    pub async fn deliver(&self, name: &DestinationName, tellings: Vec<Telling>) -> Result<Delivery, NoDestination> {
+        // Anew for each message: the URL may have been rotated since.
+        let url = self.destinations.find(name)?;
+        let events = tellings.len();
+        let message = self.message(tellings);
+        let began = Instant::now();
+        let delivery = self.webhook.deliver(&url, &message).await;
+        self.metrics.message(events, began.elapsed());
+        Ok(delivery)
+    }
+
+    fn message(&self, tellings: Vec<Telling>) -> Message {
+        let (notices, events): (Vec<Notice>, Vec<_>) =
+            tellings.into_iter().map(|telling| (telling.notice, telling.event)).unzip();
+        let kind = self.destinations.kind;
+        let message = match (kind, events.first()) {
+            (SinkKind::Webhook, Some(event)) => self.unchanged(event, &notices),
+            _ => chat_message(kind, &notices, &self.style),
+        };
+        message.unwrap_or_else(|| unreachable!("a batch is never empty"))
+    }
+
+    fn unchanged(&self, event: &cloudevents::Event, notices: &[Notice]) -> Option<Message> {
+        let mut full =
+            webhook::post(event, self.event_mode).or_else(|_| webhook::post(event, EventMode::Structured)).ok()?;
+        if let Some(key) = &self.signing_key {
+            let headers = key.headers(&message_uuid(notices), now(), &full.body);
+            full.headers.extend(headers);
+        }
+        Some(Message { full, plain: None })
+    }
+
+    fn log(&self, name: &DestinationName, keys: &[EventKey], delivery: &Delivery, took: Duration) {
+        let destination = format!("{}:{}", self.destinations.kind.as_str(), name.as_str());
+        let ids = keys.iter().take(IDS_IN_LOG).filter_map(|key| clean(&key.id, 40)).collect::<Vec<_>>().join(" ");
+        let (events, status, outcome) = (keys.len(), delivery.status, delivery.verdict.as_str());
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        match delivery.verdict.word() {
+            None if delivery.form == Form::Plain => {
+                tracing::warn!(destination, events, ids, status, ms, "posted as text alone, as its layout was refused");
+            }
+            None => tracing::info!(destination, events, ids, status, ms, "posted"),
+            Some(word) => {
+                tracing::error!(
+                    destination,
+                    events,
+                    ids,
+                    status,
+                    ms,
+                    outcome,
+                    word = word.word,
+                    advice = word.advice,
+                    "not posted"
+                );
+            }
+        }
+    }
+}
