@@ -13,7 +13,7 @@ use super::digest::digest;
 use super::identity::{short_id, thread};
 use super::notice::{Notice, NoticedOutcome, NoticedSource};
 use super::style::{Mention, ShownKeys, Style};
-use super::text::{Line, Span, cut, name, plain, word};
+use super::text::{Line, Span, cut, name, plain, word, words};
 
 /// How much is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,16 @@ impl Announcement {
         Some(said)
     }
 
+    /// The least that has to be said, without marks: what happened, what failed, and why.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let failures = self.failures.iter().map(|failure| match &failure.message {
+            Some(message) => format!("{}: {message}", words(&failure.title)),
+            None => words(&failure.title),
+        });
+        [self.headline.clone()].into_iter().chain(self.message.clone()).chain(failures).collect()
+    }
+
     /// When, and which message, for services that do not know the reader's time zone.
     #[must_use]
     pub fn footer(&self) -> String {
@@ -190,10 +200,10 @@ fn keys(notice: &Notice, shown: ShownKeys, detail: Detail) -> Line {
 
 fn why(reason: &str) -> String {
     match reason {
-        "named_in_annotation" => "named in its annotation".to_owned(),
-        "referenced_and_searched" => "used by it and found by search".to_owned(),
-        "referenced_and_auto" => "used by it".to_owned(),
-        "referenced_by_default" => "used by it".to_owned(),
+        "named_in_annotation" => "an annotation names it".to_owned(),
+        "referenced_and_searched" => "the pod template uses it, and the workload searches".to_owned(),
+        "referenced_and_auto" => "the pod template uses it".to_owned(),
+        "referenced_by_default" => "the pod template uses it, and everything reloads".to_owned(),
         later => later.replace('_', " "),
     }
 }

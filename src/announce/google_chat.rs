@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::announcement::{Announcement, Tone};
-use super::text::{Line, Span, cut, escaped, marked, words};
+use super::text::{Line, Span, cut, escaped, marked, plain};
 
 /// Chat shows 100 widgets of a card.
 const MOST_WIDGETS: usize = 60;
@@ -50,9 +50,7 @@ pub fn payload(said: &Announcement) -> Value {
 /// The message without a card.
 #[must_use]
 pub fn text_only(said: &Announcement) -> Value {
-    let failures = said.failures.iter().map(|failure| words(&failure.title));
-    let lines = [said.headline.clone()].into_iter().chain(said.message.clone()).chain(failures);
-    let mut payload = json!({ "text": text(&vec![Span::Plain(lines.collect::<Vec<_>>().join("\n"))], said) });
+    let mut payload = json!({ "text": text(&vec![plain(said.lines().join("\n"))], said) });
     if let Some(thread) = &said.thread {
         payload["thread"] = json!({ "threadKey": thread });
     }

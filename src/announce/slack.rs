@@ -116,11 +116,9 @@ fn footer(said: &Announcement) -> String {
 }
 
 fn fallback(said: &Announcement) -> String {
-    let failures = said.failures.iter().map(|failure| words(&failure.title));
-    let lines: Vec<_> = [said.headline.clone()].into_iter().chain(said.message.clone()).chain(failures).collect();
     let mention = said.mention.as_ref().map(|mention| format!("{} ", mention.as_str())).unwrap_or_default();
     // Each `&` may become five characters; and there is no way to write a backtick.
-    let mut kept = cut(&lines.join("\n").replace('`', "'"), LONGEST_TEXT / 2);
+    let mut kept = cut(&said.lines().join("\n").replace('`', "'"), LONGEST_TEXT / 2);
     while units(&escaped(&kept)) + units(&mention) > LONGEST_TEXT {
         kept = cut(&kept, kept.chars().count() / 2);
     }

@@ -18,13 +18,13 @@ const LONGEST_TEXT: usize = 4000;
 pub fn payload(said: &Announcement) -> Value {
     let mut body = vec![title(said)];
     body.extend(said.facts.iter().map(|fact| labelled(fact.label, &fact.value)));
-    body.extend(said.message.iter().map(|message| text(&vec![plain(message)], "Attention")));
+    body.extend(said.message.iter().map(|message| text(&vec![plain(message)], Colour::Attention)));
     for failure in &said.failures {
-        body.push(spaced(text(&failure.title, "Attention")));
-        body.extend(failure.message.iter().map(|message| text(&vec![plain(message)], "Default")));
+        body.push(spaced(text(&failure.title, Colour::Attention)));
+        body.extend(failure.message.iter().map(|message| text(&vec![plain(message)], Colour::Usual)));
     }
     for (index, row) in said.rows.iter().enumerate() {
-        let row = text(row, "Default");
+        let row = text(row, Colour::Usual);
         body.push(if index == 0 { spaced(row) } else { row });
     }
     body.push(footer(said));
@@ -44,9 +44,9 @@ pub fn payload(said: &Announcement) -> Value {
 /// The message as little more than a line.
 #[must_use]
 pub fn text_only(said: &Announcement) -> Value {
-    let lines: Vec<_> = [said.headline.clone()].into_iter().chain(said.message.clone()).collect();
-    let text = text(&vec![plain(cut(&lines.join(" — "), LONGEST_TEXT))], colour(said.tone));
-    message(&json!({ "type": "AdaptiveCard", "version": "1.2", "body": [text] }))
+    let all = cut(&said.lines().join("\n"), LONGEST_TEXT);
+    let body: Vec<_> = all.lines().map(|line| text(&vec![plain(line)], colour(said.tone))).collect();
+    message(&json!({ "type": "AdaptiveCard", "version": "1.2", "body": body }))
 }
 
 /// Whether Teams takes it.
@@ -62,10 +62,18 @@ fn message(card: &Value) -> Value {
     })
 }
 
-fn colour(tone: Tone) -> &'static str {
+/// How a text stands out, as Adaptive Cards call it.
+#[derive(Clone, Copy)]
+enum Colour {
+    Usual,
+    Good,
+    Attention,
+}
+
+fn colour(tone: Tone) -> Colour {
     match tone {
-        Tone::Done => "Good",
-        Tone::Failed => "Attention",
+        Tone::Done => Colour::Good,
+        Tone::Failed => Colour::Attention,
     }
 }
 
@@ -87,12 +95,12 @@ fn labelled(label: &str, value: &Line) -> Value {
         "spacing": "Small",
         "columns": [
             { "type": "Column", "width": "80px", "items": [label] },
-            { "type": "Column", "width": "stretch", "items": [text(value, "Default")] },
+            { "type": "Column", "width": "stretch", "items": [text(value, Colour::Usual)] },
         ],
     })
 }
 
-fn text(line: &Line, colour: &str) -> Value {
+fn text(line: &Line, colour: Colour) -> Value {
     json!({ "type": "RichTextBlock", "spacing": "Small", "inlines": runs(line, colour) })
 }
 
@@ -106,11 +114,19 @@ fn footer(said: &Announcement) -> Value {
     json!({ "type": "RichTextBlock", "spacing": "Medium", "inlines": [run] })
 }
 
-fn runs(line: &Line, colour: &str) -> Vec<Value> {
-    let run = |span: &Span| match span {
-        Span::Plain(text) => json!({ "type": "TextRun", "text": text, "color": colour }),
-        Span::Strong(text) => json!({ "type": "TextRun", "text": text, "color": colour, "weight": "Bolder" }),
-        Span::Name(text) => json!({ "type": "TextRun", "text": text, "color": colour, "fontType": "Monospace" }),
+fn runs(line: &Line, colour: Colour) -> Vec<Value> {
+    let run = |span: &Span| {
+        let mut run = match span {
+            Span::Plain(text) => json!({ "type": "TextRun", "text": text }),
+            Span::Strong(text) => json!({ "type": "TextRun", "text": text, "weight": "Bolder" }),
+            Span::Name(text) => json!({ "type": "TextRun", "text": text, "fontType": "Monospace" }),
+        };
+        match colour {
+            Colour::Usual => {}
+            Colour::Good => run["color"] = json!("Good"),
+            Colour::Attention => run["color"] = json!("Attention"),
+        }
+        run
     };
     line.iter().map(run).collect()
 }

@@ -63,6 +63,7 @@ fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox> {
     let reporter = Reporter {
         outbox: Arc::new(outbox),
         cluster_name: settings.cluster.as_str().into(),
+        link: settings.link.clone(),
         cluster: cluster.clone(),
         rules: rules.clone(),
         metrics: metrics.clone(),

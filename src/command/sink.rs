@@ -9,7 +9,6 @@ use tokio::net::TcpListener;
 use super::stop_signal;
 use crate::announce::sink_kind::SinkKind;
 use crate::edge::announcer::{Announcer, Announcing};
-use crate::edge::chat_webhook::ChatWebhook;
 use crate::edge::destinations::{Destinations, Listed};
 use crate::edge::sink_inbox::SinkInbox;
 use crate::edge::sink_metrics::SinkMetrics;
@@ -34,7 +33,7 @@ pub async fn serve(
 ) -> anyhow::Result<()> {
     look_at(&settings.destinations)?;
     let metrics = Arc::new(SinkMetrics::new());
-    let announcer = Announcer::new(announcing(settings, metrics.clone())?);
+    let announcer = Announcer::new(Announcing::by_sink(settings, metrics.clone())?);
     let inbox = SinkInbox { announcer: announcer.clone(), metrics, longest_body: settings.longest_body };
     tracing::info!("listening on {}", listener.local_addr()?);
     let stop = async move {
@@ -53,19 +52,6 @@ pub(super) fn settings(kind: SinkKind) -> anyhow::Result<SinkSettings> {
     let settings = SinkSettings::read(kind, &Variables::of_process())?;
     telemetry::start(&settings.log);
     Ok(settings)
-}
-
-/// What messages are made of and how they are sent.
-pub(super) fn announcing(settings: &SinkSettings, metrics: Arc<SinkMetrics>) -> anyhow::Result<Announcing> {
-    Ok(Announcing {
-        destinations: settings.destinations.clone(),
-        webhook: ChatWebhook::new(settings.destinations.kind, &settings.network)?,
-        style: settings.style.clone(),
-        window: settings.window,
-        event_mode: settings.event_mode,
-        signing_key: settings.signing_key.clone(),
-        metrics,
-    })
 }
 
 /// Says which destinations there are and what is wrong with others. Without a good one there is nothing to start for.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 
-use super::sink::{announcing, list, settings};
+use super::sink::{list, settings};
 use crate::announce::destination::DestinationName;
 use crate::announce::notice::Notice;
 use crate::announce::sample::sample_event;
 use crate::announce::sink_kind::SinkKind;
+use crate::edge::announcer::Announcing;
 use crate::edge::chat_webhook::{Delivery, Form};
 use crate::edge::destinations::Destinations;
 use crate::edge::hold::Telling;
@@ -34,7 +35,7 @@ pub async fn run(kind: SinkKind, name: &str) -> anyhow::Result<()> {
     }
     let event = sample_event(now())?;
     let notice = Notice::from_event(&event)?.context("the sample is no reload event")?;
-    let announcing = announcing(&settings, Arc::new(SinkMetrics::new()))?;
+    let announcing = Announcing::by_sink(&settings, Arc::new(SinkMetrics::new()))?;
     match announcing.deliver(&name, vec![Telling { notice, event }]).await {
         Ok(delivery) => tell(kind, &destination, &delivery),
         Err(error) => bail!("{destination} {error}"),

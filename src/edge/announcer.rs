@@ -12,12 +12,14 @@ use futures::FutureExt as _;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-use super::chat_webhook::{ChatWebhook, Delivery, Form};
+use super::alert_settings::AlertSettings;
+use super::chat_webhook::{ChatWebhook, Delivery, Form, NoClient};
 use super::destinations::{Destinations, NoDestination};
 use super::hold::{Due, Fate, Hold, Joined, Telling, Told};
 use super::reporter::now;
 use super::sink_metrics::SinkMetrics;
 use super::sink_refusal::Untold;
+use super::sink_settings::{SinkSettings, USUAL_WINDOW};
 use crate::announce::answer::Verdict;
 use crate::announce::delivery::USUAL_WAIT;
 use crate::announce::destination::DestinationName;
@@ -170,6 +172,32 @@ async fn post(announcing: &Announcing, lane: &Lane, tellings: Vec<Telling>) {
 }
 
 impl Announcing {
+    /// As `confroll sink` is set.
+    pub fn by_sink(settings: &SinkSettings, metrics: Arc<SinkMetrics>) -> Result<Self, NoClient> {
+        Ok(Self {
+            destinations: settings.destinations.clone(),
+            webhook: ChatWebhook::new(settings.destinations.kind, &settings.network)?,
+            style: settings.style.clone(),
+            window: settings.window,
+            event_mode: settings.event_mode,
+            signing_key: settings.signing_key.clone(),
+            metrics,
+        })
+    }
+
+    /// As the peer's alerts are set, with our defaults for the rest.
+    pub fn by_alerts(settings: &AlertSettings, metrics: Arc<SinkMetrics>) -> Result<Self, NoClient> {
+        Ok(Self {
+            destinations: settings.destinations.clone(),
+            webhook: ChatWebhook::new(settings.destinations.kind, &settings.network)?,
+            style: settings.style.clone(),
+            window: USUAL_WINDOW,
+            event_mode: EventMode::default(),
+            signing_key: None,
+            metrics,
+        })
+    }
+
     /// Posts one message about these, which are one or more.
     pub async fn deliver(&self, name: &DestinationName, tellings: Vec<Telling>) -> Result<Delivery, NoDestination> {
         // Anew for each message: the URL may have been rotated since.

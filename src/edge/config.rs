@@ -12,9 +12,10 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::setting_text::{cluster, count, duration, unmarked};
-use super::variables::{Log, SettingsError, Variables, log, read, unreadable};
+use super::setting_text::{cluster, count, duration, link, unmarked};
+use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
 use crate::reload::content::DigestKey;
+use crate::reload::link::LinkTemplate;
 use crate::reload::opt_in::AnnotationKeys;
 use crate::reload::rules::Rules;
 
@@ -27,6 +28,8 @@ pub struct Settings {
     pub sink: Option<Sink>,
     /// What this cluster is called in reload events.
     pub cluster: String,
+    /// A page about a workload, for reload events.
+    pub link: Option<LinkTemplate>,
     /// The rules of every decision.
     pub rules: Rules,
     /// Where the digest key came from.
@@ -83,6 +86,7 @@ impl fmt::Debug for Sink {
 #[serde(deny_unknown_fields)]
 struct Ours {
     cluster: Option<String>,
+    link: Option<String>,
     digest_key: Option<String>,
     digest_key_file: Option<String>,
     settle: Option<String>,
@@ -103,6 +107,9 @@ Settings (environment):
   K_CE_OVERRIDES, K_CA_CERTS as Knative's SinkBinding sets them
   KUBECONFIG                 the cluster, where the process does not run in it
   CONFROLL_CLUSTER           this cluster's name in reload events [default]
+  CONFROLL_LINK              a page about a workload, for messages, such as
+                             https://grafana.example/d/1?ns={namespace}; also
+                             {cluster}, {kind}, {name} [none]
   CONFROLL_DIGEST_KEY        secret key of the digests on workloads [fixed]
   CONFROLL_DIGEST_KEY_FILE   or a file that holds it
   CONFROLL_SETTLE            how long a workload with several sources waits for
@@ -125,6 +132,10 @@ impl Settings {
             listen: variables.listen()?,
             sink: sink(variables)?,
             cluster: read("CONFROLL_CLUSTER", ours.cluster.as_deref(), "default", cluster)?,
+            link: written(ours.link.as_deref())
+                .map(link)
+                .transpose()
+                .map_err(|problem| unreadable("CONFROLL_LINK", problem))?,
             rules: Rules {
                 annotations: AnnotationKeys::default(),
                 unmarked,

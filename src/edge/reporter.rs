@@ -16,6 +16,7 @@ use super::outbox::Outbox;
 use super::reload_run::give_back;
 use crate::reload::content::ChangedKeys;
 use crate::reload::decision::Counted;
+use crate::reload::link::LinkTemplate;
 use crate::reload::record::Record;
 use crate::reload::report::{Outcome, ReloadReport, ReportedSource};
 use crate::reload::rules::Rules;
@@ -40,6 +41,8 @@ pub struct Reporter {
     pub outbox: Arc<Outbox>,
     /// What this cluster is called.
     pub cluster_name: Arc<str>,
+    /// Where a workload's page is.
+    pub link: Option<LinkTemplate>,
     /// Where the past is read.
     pub cluster: Cluster,
     /// The rules of every decision.
@@ -100,7 +103,7 @@ impl Reporter {
     }
 
     async fn send(&self, report: &ReloadReport, triggers: &[Trigger]) {
-        let sent = match report.to_event(&self.cluster_name) {
+        let sent = match report.to_event(&self.cluster_name, self.link.as_ref()) {
             Ok(event) => self.outbox.send(event).await.map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };

@@ -11,6 +11,7 @@ use super::variables::LogFormat;
 use crate::announce::style::{ShownKeys, ThreadBy};
 use crate::announce::text::clean;
 use crate::announce::webhook::EventMode;
+use crate::reload::link::LinkTemplate;
 use crate::reload::opt_in::Unmarked;
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -72,6 +73,12 @@ pub(super) fn cluster(text: &str) -> Result<String, String> {
     } else {
         Err("may only hold letters, digits, '-', '.' and '_', at most 100".to_owned())
     }
+}
+
+pub(super) fn link(text: &str) -> Result<LinkTemplate, String> {
+    LinkTemplate::parse(text).ok_or_else(|| {
+        "is no http or https URL, or has a place other than {cluster}, {namespace}, {kind} and {name}".to_owned()
+    })
 }
 
 pub(super) fn log_level(text: &str) -> Result<tracing::Level, String> {

@@ -23,6 +23,8 @@ use crate::announce::webhook::EventMode;
 
 /// Where Knative mounts a cluster's own certificate authorities.
 const KNATIVE_CERTS: &str = "/knative-custom-certs";
+/// How long an event waits for others, where nothing is set.
+pub(super) const USUAL_WINDOW: Duration = Duration::from_secs(1);
 /// A longer window would use up what the Broker waits for an answer.
 const LONGEST_WINDOW: Duration = Duration::from_secs(5);
 
@@ -189,7 +191,8 @@ fn window(ours: &Ours) -> Result<Duration, SettingsError> {
     match written(ours.batch_window.as_deref()) {
         // A duration wants a unit, and this one zero is what somebody writes who wants it off.
         Some("0") => Ok(Duration::ZERO),
-        text => read("CONFROLL_BATCH_WINDOW", text, "1s", window),
+        Some(text) => read("CONFROLL_BATCH_WINDOW", Some(text), "", window),
+        None => Ok(USUAL_WINDOW),
     }
 }
 

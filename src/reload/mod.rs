@@ -19,6 +19,7 @@ pub mod decision;
 mod go_class;
 mod go_property;
 pub mod go_regex;
+pub mod link;
 mod mounts;
 mod name_list;
 pub mod name_pattern;

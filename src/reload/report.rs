@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::content::ChangedKeys;
+use super::link::LinkTemplate;
 use super::opt_in::Reason;
 use super::record::tag;
 use super::source::SourceRef;
@@ -76,6 +77,8 @@ struct Data<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
     at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<String>,
 }
 
 impl Outcome {
@@ -88,8 +91,13 @@ impl Outcome {
 }
 
 impl ReloadReport {
-    /// The report as a CloudEvent. An error says which attribute the builder would not take.
-    pub fn to_event(&self, cluster: &str) -> Result<Event, cloudevents::event::EventBuilderError> {
+    /// The report as a CloudEvent, with a link where there is a page to lead to. An error says which attribute the builder
+    /// would not take.
+    pub fn to_event(
+        &self,
+        cluster: &str,
+        link: Option<&LinkTemplate>,
+    ) -> Result<Event, cloudevents::event::EventBuilderError> {
         let id = &self.workload;
         let (namespace, kind) = (id.namespace.as_str(), id.kind.kind);
         let (outcome, event_type, severity, message) = match &self.outcome {
@@ -106,6 +114,7 @@ impl ReloadReport {
             reason: self.sources.iter().find_map(|source| source.reason).map(Reason::as_str),
             message,
             at: self.at.to_string(),
+            link: link.map(|link| link.of(cluster, id)),
         };
         EventBuilderV10::new()
             .id(tag(&[cluster, namespace, kind, &id.name, outcome, &self.identity]))
