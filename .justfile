@@ -12,6 +12,19 @@ deny:
 test:
     cargo test --workspace
 
+# The pictures of docs/messages, of every kind of chat message (needs chromium).
+pictures:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    folder=$(mktemp -d)
+    cargo demo --messages --exit --save "$folder"
+    for page in "$folder"/*.html; do
+        picture=docs/messages/$(basename "$page" .html).png
+        height=$(sed -n 's/.*data-height="\([0-9]*\)".*/\1/p' "$page" | head -1)
+        chromium --headless --no-sandbox --hide-scrollbars --force-device-scale-factor=2 \
+            --window-size=760,"${height:-420}" --screenshot="$picture" "file://$page"
+    done
+
 # The function against the cluster of the current kubeconfig.
 run:
     KUBECONFIG="${KUBECONFIG:-$HOME/.kube/config}" cargo run -- serve

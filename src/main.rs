@@ -27,10 +27,10 @@ enum Command {
     /// Receive reload events and tell a chat service of them
     #[command(after_help = SINK_SETTINGS_HELP)]
     Sink {
-        /// What the destinations speak
+        /// What it speaks
         #[arg(value_parser = sink_kind())]
         kind: SinkKind,
-        /// Post a sample to a destination, say what it answered, and end
+        /// Post a sample to a destination, say what came of it, end
         #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "default")]
         test: Option<String>,
     },

@@ -1,5 +1,6 @@
 //! `cargo demo`: a small shop of workloads on the real parts. A ConfigMap, a label and a Secret are edited, and a
-//! timeline shows what each edit led to; then everything stays up for whoever wants to explore it.
+//! timeline shows what each edit led to, in the cluster and in chats; then everything stays up for whoever wants to
+//! explore it.
 
 /// Prints a line; the demo ends without a word where nobody reads on (`cargo demo | head`).
 macro_rules! say {
@@ -9,6 +10,9 @@ macro_rules! say {
     }};
 }
 
+mod chats;
+mod messages;
+mod sample_events;
 mod shop;
 mod timeline;
 
@@ -31,6 +35,12 @@ struct Arguments {
     /// End after the last edit; the exit code tells whether everything happened
     #[arg(long)]
     exit: bool,
+    /// Only show every kind of chat message, on a local web page; needs no Go
+    #[arg(long)]
+    messages: bool,
+    /// With --messages: also write a web page for each message into this folder
+    #[arg(long, value_name = "FOLDER", requires = "messages")]
+    save: Option<PathBuf>,
 }
 
 #[tokio::main]
@@ -50,8 +60,25 @@ async fn main() -> ExitCode {
 }
 
 async fn demo(arguments: &Arguments) -> Result<()> {
+    if arguments.messages { show_messages(arguments).await } else { show_shop(arguments).await }
+}
+
+async fn show_messages(arguments: &Arguments) -> Result<()> {
+    let double = messages::show().await?;
+    if let Some(folder) = &arguments.save {
+        messages::save(&double, folder)?;
+    }
+    if arguments.exit {
+        return Ok(());
+    }
+    say!("Every kind of message, as a chat would show it: {}\n\nCtrl-C ends it.", double.page_url());
+    tokio::signal::ctrl_c().await?;
+    Ok(())
+}
+
+async fn show_shop(arguments: &Arguments) -> Result<()> {
     let function = build_function()?;
-    say!("Starting etcd, kube-apiserver, Knative's source and Broker, and Confroll …");
+    say!("Starting etcd, kube-apiserver, Knative's source and Broker, Confroll and its sinks …");
     let shop = Shop::open(&function).await?;
     say!("{}", shop::LAYOUT);
     let mut timeline = Timeline::of(&shop);

@@ -10,6 +10,8 @@ use confroll_stack::{
 };
 use serde_json::{Value, json};
 
+use crate::chats::Chats;
+
 /// What there is, for the reader of the timeline.
 pub(crate) const LAYOUT: &str = "
   ConfigMap greeting    used by  Deployment web, DaemonSet agent, Deployment frozen
@@ -28,6 +30,8 @@ pub(crate) struct Shop {
     pub(crate) changes: RecordingSink,
     /// Gets every reload event.
     pub(crate) reloads: RecordingSink,
+    /// Are told every reload event.
+    pub(crate) chats: Chats,
     _source: ApiServerSource,
     _broker: Broker,
     _eventing: Eventing,
@@ -59,6 +63,7 @@ impl Shop {
         broker.trigger("confroll", of_source.clone(), function.url(), None).await?;
         broker.trigger("changes", of_source, changes.url(), None).await?;
         broker.trigger("reloads", of_confroll, reloads.url(), None).await?;
+        let chats = Chats::open(program, &broker).await?;
         let options = SourceOptions::new(&broker.url()).in_namespace(&namespace);
         let source = ApiServerSource::start(&control_plane, &parts, &options).await?;
         let kubeconfig = control_plane.kubeconfig_for(User::Admin).display().to_string();
@@ -70,6 +75,7 @@ impl Shop {
             function,
             changes,
             reloads,
+            chats,
             _source: source,
             _broker: broker,
             _eventing: eventing,
@@ -105,9 +111,11 @@ Explore it (in another terminal):
   kubectl -n {namespace} edit configmap greeting
   kubectl -n {namespace} get deployment web -o yaml
   curl {}/metrics
+and see what the chats are told: {}
 
 Ctrl-C ends everything.",
-            self.function.url()
+            self.function.url(),
+            self.chats.page(),
         )
     }
 

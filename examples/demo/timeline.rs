@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use cloudevents::AttributesReader as _;
 use confroll_stack::Received;
+use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::chats::headline;
 use crate::shop::Shop;
 
 /// How long a step may take before it counts as not happened.
@@ -22,11 +24,12 @@ pub(crate) struct Timeline<'a> {
     rolled_out: BTreeMap<&'static str, usize>,
     changes: usize,
     reloads: usize,
+    messages: usize,
 }
 
 impl<'a> Timeline<'a> {
     pub(crate) fn of(shop: &'a Shop) -> Self {
-        Self { shop, rolled_out: BTreeMap::new(), changes: 0, reloads: 0 }
+        Self { shop, rolled_out: BTreeMap::new(), changes: 0, reloads: 0, messages: 0 }
     }
 
     /// Makes an edit, waits for all that should come of it, prints it, and sees that nothing else came.
@@ -62,6 +65,13 @@ impl<'a> Timeline<'a> {
         let reloads = self.shop.reloads.wait_for(|received| received.len() >= self.reloads, LIMIT).await?;
         let new = &reloads[self.reloads - expected.len()..];
         lines.extend(new.iter().map(|received| (received.at, format!("reload event   {}", told(received)))));
+
+        let messages = self.shop.chats.told(self.reloads).await?;
+        for message in &messages[self.messages..] {
+            let line = format!("{:<14} {}", message.service.as_str(), headline(&message.payload));
+            lines.push((instant_of(message.at), line));
+        }
+        self.messages = messages.len();
 
         self.until_more_finished_than(finished).await?;
         lines.sort();
@@ -99,6 +109,13 @@ impl<'a> Timeline<'a> {
         ensure!(told == self.reloads, "{told} reload events came, not {}", self.reloads);
         Ok(())
     }
+}
+
+/// The chats' clock, as the other lines tell the time.
+#[expect(clippy::disallowed_methods, reason = "two clocks are compared")]
+fn instant_of(at: Timestamp) -> Instant {
+    let ago = Timestamp::now().duration_since(at).unsigned_abs();
+    Instant::now().checked_sub(ago).unwrap_or_else(Instant::now)
 }
 
 fn is_ours(change: &Received) -> bool {

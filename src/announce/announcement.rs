@@ -171,7 +171,16 @@ fn facts(notice: &Notice, style: &Style, detail: Detail) -> Vec<Fact> {
         ("Cluster", notice.cluster.iter().map(|cluster| word(cluster)).collect()),
         ("Changed", list(sources.collect(), detail.names)),
         ("Keys", keys(notice, style.keys, detail)),
-        ("Why", notice.reason.iter().map(|reason| word(&why(reason))).collect()),
+        // Beside a failure it would read as the reason of that.
+        (
+            "Why",
+            notice
+                .reason
+                .iter()
+                .filter(|_| notice.outcome == NoticedOutcome::Reloaded)
+                .map(|reason| word(&why(reason)))
+                .collect(),
+        ),
     ];
     facts.into_iter().filter(|(_, value)| !value.is_empty()).map(|(label, value)| Fact { label, value }).collect()
 }

@@ -117,9 +117,11 @@ pub fn words_of(kind: SinkKind) -> &'static [Word] {
 /// What a status means where no word is known.
 #[must_use]
 pub fn word_of_status(status: u16) -> &'static Word {
+    const RECEIVER: &str =
+        "the receiver refuses what it is sent: its log says why; of a chat service, please report it";
     const CHECK_URL: &str = "check the URL: copy it again from where the webhook was made";
-    static BAD_REQUEST: Word = word("bad-request", Meaning::Payload, OUR_PAYLOAD);
-    static TOO_LARGE: Word = word("too-large", Meaning::Payload, OUR_PAYLOAD);
+    static BAD_REQUEST: Word = word("bad-request", Meaning::Payload, RECEIVER);
+    static TOO_LARGE: Word = word("too-large", Meaning::Payload, RECEIVER);
     static REDIRECT: Word =
         word("redirect", Meaning::Destination, "the URL leads elsewhere, which is not followed: use the final URL");
     static UNAUTHORIZED: Word = word("unauthorized", Meaning::Destination, CHECK_URL);

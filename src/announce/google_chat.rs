@@ -24,7 +24,7 @@ pub fn payload(said: &Announcement) -> Value {
     let mut sections = Vec::new();
     let facts = said.facts.iter().map(|fact| labelled(fact.label, &html(&fact.value)));
     let message = said.message.iter().map(|message| paragraph(&escaped(message)));
-    sections.extend(section(None, facts.chain(message).collect()));
+    sections.extend(section(None, message.chain(facts).collect()));
     let failures = said.failures.iter().map(|failure| {
         let title = format!("<b>{}</b>", html(&failure.title));
         match &failure.message {

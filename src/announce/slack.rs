@@ -30,11 +30,9 @@ pub fn payload(said: &Announcement) -> Value {
     if said.tone == Tone::Failed || said.facts.is_empty() {
         blocks.push(header(said));
     }
+    blocks.extend(said.message.iter().map(|message| verbatim(message)));
     blocks.extend(summary(said));
-    if let Some(message) = &said.message {
-        blocks.push(json!({ "type": "section", "text": { "type": "plain_text", "text": message, "emoji": false } }));
-    }
-    blocks.extend(said.failures.iter().map(failure));
+    blocks.extend(said.failures.iter().flat_map(failure));
     if !said.rows.is_empty() {
         let rows: Vec<_> = said.rows.iter().map(|row| format!("• {}", mrkdwn(row))).collect();
         blocks.push(json!({ "type": "section", "text": text(&rows.join("\n")) }));
@@ -97,13 +95,14 @@ fn summary(said: &Announcement) -> Option<Value> {
     (section.as_object().is_some_and(|section| section.len() > 1)).then_some(section)
 }
 
-fn failure(failure: &Failure) -> Value {
-    let title = mrkdwn(&failure.title);
-    let lines = match &failure.message {
-        Some(message) => format!(":rotating_light: {title}\n{}", code(message)),
-        None => format!(":rotating_light: {title}"),
-    };
-    json!({ "type": "section", "text": text(&lines) })
+fn failure(failure: &Failure) -> Vec<Value> {
+    let title = json!({ "type": "section", "text": text(&mrkdwn(&failure.title)) });
+    [title].into_iter().chain(failure.message.iter().map(|message| verbatim(message))).collect()
+}
+
+/// Text in which nothing is markup.
+fn verbatim(message: &str) -> Value {
+    json!({ "type": "section", "text": { "type": "plain_text", "text": message, "emoji": false } })
 }
 
 /// When, which message, and a page: the reader's own time zone, as Slack knows it.

@@ -17,8 +17,8 @@ const LONGEST_TEXT: usize = 4000;
 #[must_use]
 pub fn payload(said: &Announcement) -> Value {
     let mut body = vec![title(said)];
+    body.extend(said.message.iter().map(|message| text(&vec![plain(message)], Colour::Usual)));
     body.extend(said.facts.iter().map(|fact| labelled(fact.label, &fact.value)));
-    body.extend(said.message.iter().map(|message| text(&vec![plain(message)], Colour::Attention)));
     for failure in &said.failures {
         body.push(spaced(text(&failure.title, Colour::Attention)));
         body.extend(failure.message.iter().map(|message| text(&vec![plain(message)], Colour::Usual)));
@@ -128,5 +128,21 @@ fn runs(line: &Line, colour: Colour) -> Vec<Value> {
         }
         run
     };
-    line.iter().map(run).collect()
+    tidy(line).iter().map(run).collect()
+}
+
+/// A line in which no piece is blank, which a card would show as a hole: a space belongs to the piece before it.
+fn tidy(line: &Line) -> Line {
+    let mut tidy = Line::new();
+    for span in line {
+        match (tidy.last_mut(), span) {
+            (Some(Span::Plain(before) | Span::Strong(before) | Span::Name(before)), Span::Plain(text))
+                if text.trim().is_empty() =>
+            {
+                before.push_str(text);
+            }
+            _ => tidy.push(span.clone()),
+        }
+    }
+    tidy
 }

@@ -162,7 +162,7 @@ fn no_answer(error: &reqwest::Error) -> NoAnswer {
 }
 
 fn is_tls(cause: &(dyn std::error::Error + 'static)) -> bool {
-    // An io::Error does not give the error that it wraps as its source.
+    // An io::Error does not give the error that it wraps as its source, and may wrap another of its kind.
     let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    cause.is::<rustls::Error>() || wrapped.is_some_and(|wrapped| wrapped.is::<rustls::Error>())
+    cause.is::<rustls::Error>() || wrapped.is_some_and(|wrapped| is_tls(wrapped))
 }

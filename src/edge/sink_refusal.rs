@@ -84,9 +84,13 @@ impl Untold {
         }
     }
 
-    /// The service's status and word, as far as there are any.
+    /// What is wrong with the URL; or the service's status and word, as far as there are any.
     fn details(self) -> String {
-        let Self::Refused(delivery) = self else { return String::new() };
+        let delivery = match self {
+            Self::Refused(delivery) => delivery,
+            Self::Destination(NoDestination::Url(problem)) => return format!(" {problem}"),
+            _ => return String::new(),
+        };
         let status = delivery.status.map(|status| format!(", it answered {status}")).unwrap_or_default();
         let word = delivery.verdict.word().map(|Word { word, .. }| format!(", {word}")).unwrap_or_default();
         status + &word

@@ -109,8 +109,9 @@ impl Variables {
     }
 
     fn unknown(&self, error: &envy::Error, command: &'static str) -> SettingsError {
-        // The error names the field, and nothing else of it is needed: find the variable as its author wrote it.
+        // The error names the field, and then those that there are: find the variable as its author wrote it.
         let text = error.to_string();
+        let text = text.split(", expected").next().unwrap_or_default();
         let variable = self.0.keys().find(|name| {
             name.strip_prefix(PREFIX).is_some_and(|rest| text.contains(&format!("`{}`", rest.to_lowercase())))
         });

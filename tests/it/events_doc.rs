@@ -1,9 +1,11 @@
 //! docs/events.md is the contract: what is sent is what it says.
 
+use confroll::reload::link::LinkTemplate;
 use confroll_stack::RecordingSink;
 use serde_json::{Value, json};
 
 use crate::fake_cluster::{FakeCluster, status};
+use crate::sample_events::kinds_of_messages;
 use crate::support::{Function, config_map, told, workload_using};
 
 /// The schema in the document: its one JSON block that has a `$schema`.
@@ -30,7 +32,9 @@ async fn every_kind_of_reload_event_is_as_documented() {
         (method == "PATCH" && uri.contains("/refused?")).then(|| status(422, &"x".repeat(999)))
     });
     let sink = RecordingSink::start().await.unwrap();
-    let function = Function::telling(&cluster, &sink).await;
+    let mut settings = Function::settings_telling(&sink);
+    settings.link = LinkTemplate::parse("https://pages.example/{cluster}/{namespace}/{kind}?name={name}");
+    let function = Function::with(&cluster, settings).await;
     cluster.put("configmaps/app", json!({ "metadata": {}, "data": { "a": "hunter2", "b": "hunter2" } }));
     function.updated("ConfigMap", "app").await;
 
@@ -53,6 +57,8 @@ async fn every_kind_of_reload_event_is_as_documented() {
         let name = data["workload"]["name"].as_str().unwrap();
         assert_eq!(event.subject, format!("{}/{name}", data["workload"]["kind"].as_str().unwrap()));
         assert_eq!(event.extension("name"), name);
+        let kind = data["workload"]["kind"].as_str().unwrap();
+        assert_eq!(data["link"], format!("https://pages.example/default/shop/{kind}?name={name}"));
         assert_eq!(event.extension("kind"), data["workload"]["kind"].as_str().unwrap());
         assert_eq!(
             (event.extension("namespace"), event.extension("cluster")),
@@ -62,6 +68,18 @@ async fn every_kind_of_reload_event_is_as_documented() {
     let mut outcomes: Vec<_> = events.iter().map(|event| event.data["outcome"].as_str().unwrap().to_owned()).collect();
     outcomes.sort();
     assert_eq!(outcomes, ["failed", "reloaded", "reloaded"]);
+}
+
+#[test]
+fn the_samples_of_the_demo_are_such_events() {
+    let schema = jsonschema::validator_for(&schema()).unwrap();
+    for (kind, events) in kinds_of_messages() {
+        for event in events {
+            let Some(cloudevents::Data::Json(data)) = event.data() else { panic!("{kind}") };
+            let errors: Vec<_> = schema.iter_errors(data).map(|error| error.to_string()).collect();
+            assert_eq!(errors, Vec::<String>::new(), "{kind}: {data}");
+        }
+    }
 }
 
 #[test]
@@ -77,9 +95,8 @@ async fn extensions_of_the_binding_are_added() {
     cluster.put("configmaps/app", config_map("1"));
     cluster.put("deployments/api", workload_using(&["app"]));
     let sink = RecordingSink::start().await.unwrap();
-    let mut settings = confroll::edge::config::Settings::for_testing();
-    let extensions = [("team".to_owned(), "front".to_owned())].into();
-    settings.sink = Some(confroll::edge::config::Sink { url: sink.url().parse().unwrap(), extensions, ca_certs: None });
+    let mut settings = Function::settings_telling(&sink);
+    settings.sink.as_mut().unwrap().extensions.insert("team".to_owned(), "front".to_owned());
     let function = Function::with(&cluster, settings).await;
     cluster.put("configmaps/app", config_map("2"));
     function.updated("ConfigMap", "app").await;

@@ -15,6 +15,20 @@ mod faults;
 mod racing;
 mod requests;
 
+// What is told, and how.
+mod alerts;
+mod answering;
+mod any_text;
+mod delivering;
+mod leaks;
+mod network;
+mod routing;
+#[path = "../../examples/demo/sample_events.rs"]
+mod sample_events;
+mod sink;
+mod styling;
+mod wording;
+
 // At the door.
 mod inbox;
 mod settings;

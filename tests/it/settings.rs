@@ -4,8 +4,12 @@ use std::process::Command;
 
 /// Starts the binary with these variables and gives back what it says before it ends.
 fn refusal(variables: &[(&str, &str)]) -> String {
+    refusal_of(&["serve"], variables)
+}
+
+fn refusal_of(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_confroll"));
-    command.arg("serve").env_clear().envs(variables.iter().copied());
+    command.args(arguments).env_clear().envs(variables.iter().copied());
     let output = command.output().unwrap();
     assert!(!output.status.success(), "{variables:?}");
     String::from_utf8(output.stderr).unwrap()
@@ -27,6 +31,8 @@ fn a_value_that_cannot_be_read_stops_the_start_with_one_sentence() {
         ("CONFROLL_LONGEST_BODY", "4MiB", "number"),
         ("CONFROLL_AUTO_RELOAD_ALL", "hunter2", "true"),
         ("CONFROLL_CLUSTER", "a/b", "letters"),
+        ("CONFROLL_LINK", "hunter2", "{namespace}"),
+        ("CONFROLL_LINK", "https://hunter2/{pod}", "{namespace}"),
         ("CONFROLL_LOG_LEVEL", "hunter2", "debug"),
         ("CONFROLL_LOG_FORMAT", "hunter2", "json"),
         ("CONFROLL_DIGEST_KEY_FILE", "/no/such/file", "file"),
@@ -38,6 +44,8 @@ fn a_value_that_cannot_be_read_stops_the_start_with_one_sentence() {
         assert!(text.contains(variable) && text.contains(says), "{variable}: {text}");
         assert!(!text.contains("hunter2"), "{variable}: {text}");
     }
+    let beside_a_good_one = refusal(&[("CONFROLL_LOG_LEVEL", "info"), ("CONFROLL_SETLE", "1s")]);
+    assert!(beside_a_good_one.contains("no setting CONFROLL_SETLE"), "{beside_a_good_one}");
     let overrides = refusal(&[("K_SINK", "http://sink"), ("K_CE_OVERRIDES", "hunter2")]);
     assert!(overrides.contains("K_CE_OVERRIDES") && !overrides.contains("hunter2"), "{overrides}");
     let both = refusal(&[("CONFROLL_DIGEST_KEY", "hunter2"), ("CONFROLL_DIGEST_KEY_FILE", "x")]);
@@ -77,15 +85,77 @@ fn what_kubernetes_sets_for_a_service_of_our_name_stops_nothing() {
 
 #[test]
 fn help_names_every_setting_and_fits_a_terminal_of_80_columns() {
-    let output = Command::new(env!("CARGO_BIN_EXE_confroll")).args(["serve", "--help"]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let too_wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 80).collect();
-    assert_eq!(too_wide, Vec::<&str>::new());
-    let code = include_str!("../../src/edge/config.rs");
-    let fields = code.split_once("struct Ours {").unwrap().1.split_once('}').unwrap().0;
-    for field in fields.lines().filter_map(|line| line.trim().split_once(':')) {
-        assert!(text.contains(&format!("CONFROLL_{}", field.0.to_uppercase())), "{}", field.0);
+    let rows = [
+        ("serve", include_str!("../../src/edge/config.rs")),
+        ("sink", include_str!("../../src/edge/sink_settings.rs")),
+    ];
+    for (command, code) in rows {
+        let output = Command::new(env!("CARGO_BIN_EXE_confroll")).args([command, "--help"]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let too_wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 80).collect();
+        assert_eq!(too_wide, Vec::<&str>::new());
+        let fields = code.split_once("struct Ours {").unwrap().1.split_once('}').unwrap().0;
+        for field in fields.lines().filter_map(|line| line.trim().split_once(':')) {
+            assert!(text.contains(&format!("CONFROLL_{}", field.0.to_uppercase())), "{}", field.0);
+        }
     }
+}
+
+#[test]
+fn a_setting_of_a_sink_that_cannot_be_read_or_has_no_effect_stops_the_start() {
+    let rows = [
+        ("slack", "CONFROLL_WEBHOOK_URL", "http://hunter2.example/", "https"),
+        ("slack", "CONFROLL_WEBHOOK_URL", "https://hooks.slack.com/triggers/hunter2", "Workflow Builder"),
+        ("teams", "CONFROLL_WEBHOOK_URL", "https://hooks.slack.com/services/hunter2", "confroll sink slack"),
+        ("slack", "CONFROLL_DESTINATIONS", "/no/such/hunter2", "folder that cannot be read"),
+        ("slack", "CONFROLL_BATCH_WINDOW", "6s", "5s at most"),
+        ("slack", "CONFROLL_BATCH_WINDOW", "hunter2", "250ms"),
+        ("webhook", "CONFROLL_BATCH_WINDOW", "1s", "has no effect"),
+        ("slack", "CONFROLL_PREFIX", "hunter2\nhunter2", "one line"),
+        ("webhook", "CONFROLL_PREFIX", "hunter2", "has no effect"),
+        ("slack", "CONFROLL_MENTION_ON_FAILURE", "@hunter2", "<!subteam^ID>"),
+        ("teams", "CONFROLL_MENTION_ON_FAILURE", "<!here>", "only Slack and Google Chat"),
+        ("slack", "CONFROLL_SHOW_KEYS", "hunter2", "none, configmap nor all"),
+        ("slack", "CONFROLL_THREAD_BY", "workload", "only Google Chat"),
+        ("google-chat", "CONFROLL_THREAD_BY", "hunter2", "none, workload nor source"),
+        ("webhook", "CONFROLL_EVENT_MODE", "hunter2", "structured nor binary"),
+        ("slack", "CONFROLL_EVENT_MODE", "binary", "confroll sink webhook"),
+        ("slack", "CONFROLL_SIGNING_KEY_FILE", "/no/such/hunter2", "confroll sink webhook"),
+        ("webhook", "CONFROLL_SIGNING_KEY_FILE", "/no/such/hunter2", "cannot be read"),
+        ("webhook", "CONFROLL_SIGNING_KEY_FILE", "/dev/null", "too short"),
+        ("slack", "CONFROLL_PROXY", "hunter2", "http://HOST:PORT"),
+        ("slack", "CONFROLL_EXTRA_CA_FILE", "/no/such/hunter2", "cannot be read"),
+        ("slack", "CONFROLL_EXTRA_CA_FILE", "/dev/null", "without certificates"),
+        ("slack", "CONFROLL_LONGEST_BODY", "1MiB", "number"),
+        ("slack", "CONFROLL_CLUSTER", "prod", "confroll sink --help"),
+    ];
+    for (kind, variable, value, says) in rows {
+        let url = ("CONFROLL_WEBHOOK_URL", "https://chat.example/hunter2");
+        let text = refusal_of(&["sink", kind], &[url, (variable, value)]);
+        assert_eq!(text.lines().count(), 1, "{kind} {variable}: {text}");
+        assert!(text.contains(variable) && text.contains(says), "{kind} {variable}: {text}");
+        assert!(!text.contains("hunter2"), "{kind} {variable}: {text}");
+    }
+    let nowhere = refusal_of(&["sink", "slack"], &[]);
+    assert!(nowhere.contains("CONFROLL_DESTINATIONS is not set, nor is CONFROLL_WEBHOOK_URL"), "{nowhere}");
+}
+
+#[test]
+fn a_sink_without_a_usable_destination_does_not_start_and_says_what_is_wrong_with_each() {
+    let folder = confroll_stack::RunFolder::new().unwrap();
+    let variables = [("CONFROLL_DESTINATIONS", folder.path().to_str().unwrap())];
+    assert!(refusal_of(&["sink", "slack"], &variables).contains("the folder is empty"));
+    std::fs::write(folder.path().join("team-a"), "hunter2").unwrap();
+    std::fs::write(folder.path().join("team-b"), "").unwrap();
+    std::fs::write(folder.path().join("hunter2_c"), "https://chat.example/").unwrap();
+    let text = refusal_of(&["sink", "slack"], &variables);
+    for says in ["team-a holds no URL", "team-b is empty", "a file whose name may only hold"] {
+        assert!(text.contains(says), "{text}");
+    }
+    assert!(!text.contains("hunter2"), "{text}");
+    std::fs::write(folder.path().join("default"), "https://chat.example/hunter2").unwrap();
+    let both = [variables[0], ("CONFROLL_WEBHOOK_URL", "https://chat.example/hunter2")];
+    assert!(refusal_of(&["sink", "slack"], &both).contains("keep one of them"));
 }
 
 #[test]

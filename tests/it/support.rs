@@ -27,9 +27,13 @@ impl Function {
 
     /// A function that sends its reload events to `sink`.
     pub(crate) async fn telling(cluster: &FakeCluster, sink: &RecordingSink) -> Self {
+        Self::with(cluster, Self::settings_telling(sink)).await
+    }
+
+    pub(crate) fn settings_telling(sink: &RecordingSink) -> Settings {
         let mut settings = Settings::for_testing();
         settings.sink = Some(Sink { url: sink.url().parse().unwrap(), extensions: [].into(), ca_certs: None });
-        Self::with(cluster, settings).await
+        settings
     }
 
     pub(crate) async fn with(cluster: &FakeCluster, settings: Settings) -> Self {

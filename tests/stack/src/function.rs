@@ -51,7 +51,6 @@ pub struct Function {
 impl Function {
     /// Starts the program and waits until it listens.
     pub async fn start(program: &Path, options: FunctionOptions) -> Result<Self> {
-        let folder = RunFolder::new()?;
         let mut env = vec![
             ("PORT", "0".to_owned()),
             ("ADDRESS", "127.0.0.1".to_owned()),
@@ -59,7 +58,19 @@ impl Function {
         ];
         env.extend(options.sink.map(|sink| ("K_SINK", sink)));
         env.extend(options.env);
-        let part = Part::start("confroll", folder.path(), program, ["serve"], env)?;
+        Self::listening(program, &["serve"], env).await
+    }
+
+    /// Starts `confroll sink KIND` with these variables and waits until it listens.
+    pub async fn start_sink(program: &Path, kind: &str, env: Vec<(&'static str, String)>) -> Result<Self> {
+        let mut all = vec![("PORT", "0".to_owned()), ("ADDRESS", "127.0.0.1".to_owned())];
+        all.extend(env);
+        Self::listening(program, &["sink", kind], all).await
+    }
+
+    async fn listening(program: &Path, arguments: &[&str], env: Vec<(&'static str, String)>) -> Result<Self> {
+        let folder = RunFolder::new()?;
+        let part = Part::start("confroll", folder.path(), program, arguments, env)?;
         let number = part.until("a line that tells its port", START, async || port_in(&part.log())).await?;
         Ok(Self { part, url: format!("http://127.0.0.1:{number}"), _folder: folder })
     }
