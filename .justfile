@@ -12,7 +12,7 @@ deny:
 test:
     cargo test --workspace
 
-# The pictures of docs/messages, of every kind of chat message (needs chromium).
+# The pictures of docs/messages, of every kind of chat message (needs chromium and ImageMagick).
 pictures:
     #!/usr/bin/env bash
     set -euo pipefail
@@ -20,9 +20,8 @@ pictures:
     cargo demo --messages --exit --save "$folder"
     for page in "$folder"/*.html; do
         picture=docs/messages/$(basename "$page" .html).png
-        height=$(sed -n 's/.*data-height="\([0-9]*\)".*/\1/p' "$page" | head -1)
-        chromium --headless --no-sandbox --hide-scrollbars --force-device-scale-factor=2 \
-            --window-size=760,"${height:-420}" --screenshot="$picture" "file://$page"
+        chromium --headless --no-sandbox --hide-scrollbars --window-size=760,1200 --screenshot="$picture" "file://$page"
+        mogrify -trim -bordercolor white -border 12 "$picture"
     done
 
 # The function against the cluster of the current kubeconfig.

@@ -68,11 +68,11 @@ pub(crate) fn event(namespace: &str, kind: &str, name: &str, sources: Value, mor
         "cluster": "prod-eu1",
         "namespace": namespace,
         "workload": { "apiVersion": "apps/v1", "kind": kind, "name": name },
-        "sources": sources,
         "strategy": "annotations",
         "reason": "referenced_and_auto",
         "at": "2026-09-21T14:13:20Z",
     });
+    data["sources"] = sources;
     for (key, value) in more.as_object().into_iter().flatten() {
         data[key] = value.clone();
     }

@@ -133,9 +133,7 @@ impl WebhookUrl {
 fn speaks(url: &Url) -> Option<SinkKind> {
     let host = url.host_str()?.trim_end_matches('.');
     let is = |known: &&str| if known.starts_with('.') { host.ends_with(*known) } else { host == *known };
-    [SinkKind::Slack, SinkKind::GoogleChat, SinkKind::Teams]
-        .into_iter()
-        .find(|kind| kind.hosts().iter().any(|h| is(&h)))
+    [SinkKind::Slack, SinkKind::GoogleChat, SinkKind::Teams].into_iter().find(|kind| kind.hosts().iter().any(is))
 }
 
 fn is_loopback(url: &Url) -> bool {

@@ -11,6 +11,9 @@ use super::identity::short_id;
 use super::notice::{Notice, NoticedOutcome};
 use super::text::{Line, Span, name, plain, word};
 
+/// Where it happened, and the kinds and names of the sources.
+type GroupKey<'a> = (String, Vec<(&'a str, &'a str)>);
+
 /// The reloads of one set of sources.
 #[derive(Default)]
 struct Group<'a> {
@@ -65,7 +68,7 @@ struct Place {
 impl Place {
     fn of(self, notice: &Notice) -> String {
         let cluster = notice.cluster.as_deref().filter(|_| self.several);
-        [cluster, notice.namespace.as_deref()].into_iter().flatten().map(|part| format!("{part}/")).collect()
+        [cluster, notice.namespace.as_deref()].into_iter().flatten().flat_map(|part| [part, "/"]).collect()
     }
 }
 
@@ -86,7 +89,7 @@ fn failures(failed: &[&Notice], place: Place, detail: Detail) -> Vec<Failure> {
 }
 
 fn rows(done: &[&Notice], place: Place, detail: Detail) -> Vec<Line> {
-    let mut groups: BTreeMap<(String, Vec<(&str, &str)>), Group<'_>> = BTreeMap::new();
+    let mut groups: BTreeMap<GroupKey<'_>, Group<'_>> = BTreeMap::new();
     for notice in done {
         let mut sources: Vec<_> = notice.sources.iter().map(|s| (s.kind.as_str(), s.name.as_str())).collect();
         sources.sort_unstable();

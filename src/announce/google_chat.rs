@@ -24,7 +24,7 @@ pub fn payload(said: &Announcement) -> Value {
     let mut sections = Vec::new();
     let facts = said.facts.iter().map(|fact| labelled(fact.label, &html(&fact.value)));
     let message = said.message.iter().map(|message| paragraph(&escaped(message)));
-    sections.extend(section(None, message.chain(facts).collect()));
+    sections.extend(section(None, &message.chain(facts).collect::<Vec<_>>()));
     let failures = said.failures.iter().map(|failure| {
         let title = format!("<b>{}</b>", html(&failure.title));
         match &failure.message {
@@ -32,14 +32,14 @@ pub fn payload(said: &Announcement) -> Value {
             None => paragraph(&title),
         }
     });
-    sections.extend(section(Some("Failed"), failures.collect()));
-    let rows = said.rows.iter().map(|row| paragraph(&html(row))).collect();
-    sections.extend(section((!said.failures.is_empty()).then_some("Reloaded"), rows).map(collapsible));
+    sections.extend(section(Some("Failed"), &failures.collect::<Vec<_>>()));
+    let rows: Vec<_> = said.rows.iter().map(|row| paragraph(&html(row))).collect();
+    sections.extend(section((!said.failures.is_empty()).then_some("Reloaded"), &rows).map(collapsible));
     let footer = paragraph(&format!("<font color=\"#5f6368\">{}</font>", escaped(&said.footer())));
     let link = said.link.iter().map(|link| {
         json!({ "buttonList": { "buttons": [{ "text": "Details", "onClick": { "openLink": { "url": link.as_str() } } }] } })
     });
-    sections.extend(section(None, [footer].into_iter().chain(link).collect()));
+    sections.extend(section(None, &[footer].into_iter().chain(link).collect::<Vec<_>>()));
     let mut payload = text_only(said);
     payload["text"] = json!(text(&said.title, said));
     payload["fallbackText"] = json!(shown(&said.headline));
@@ -76,7 +76,7 @@ fn text(line: &Line, said: &Announcement) -> String {
     format!("{mention}{sign}{}", cut(&line, LONGEST_TEXT))
 }
 
-fn section(header: Option<&str>, widgets: Vec<Value>) -> Option<Value> {
+fn section(header: Option<&str>, widgets: &[Value]) -> Option<Value> {
     if widgets.is_empty() {
         return None;
     }

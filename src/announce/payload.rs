@@ -40,24 +40,32 @@ pub struct Message {
     pub plain: Option<Post>,
 }
 
+/// How a service wants an announcement.
+struct Dialect {
+    full: fn(&Announcement) -> Value,
+    text_only: fn(&Announcement) -> Value,
+    fits: fn(&Value) -> bool,
+}
+
 /// The message of a chat service about these notices; `None` where there are none, or the kind is no chat service.
 #[must_use]
 pub fn chat_message(kind: SinkKind, notices: &[Notice], style: &Style) -> Option<Message> {
-    let (full, text_only, fits): (fn(&Announcement) -> Value, fn(&Announcement) -> Value, fn(&Value) -> bool) =
-        match kind {
-            SinkKind::Slack => (slack::payload, slack::text_only, slack::fits),
-            SinkKind::GoogleChat => (google_chat::payload, google_chat::text_only, google_chat::fits),
-            SinkKind::Teams => (teams::payload, teams::text_only, teams::fits),
-            SinkKind::PlainText => return plain_text(notices, style),
-            SinkKind::Webhook => return None,
-        };
+    let dialect = match kind {
+        SinkKind::Slack => Dialect { full: slack::payload, text_only: slack::text_only, fits: slack::fits },
+        SinkKind::GoogleChat => {
+            Dialect { full: google_chat::payload, text_only: google_chat::text_only, fits: google_chat::fits }
+        }
+        SinkKind::Teams => Dialect { full: teams::payload, text_only: teams::text_only, fits: teams::fits },
+        SinkKind::PlainText => return plain_text(notices, style),
+        SinkKind::Webhook => return None,
+    };
     let most = Announcement::of(notices, style, LADDER[0])?;
     let fitting = LADDER
         .into_iter()
         .filter_map(|detail| Announcement::of(notices, style, detail))
-        .map(|said| full(&said))
-        .find(|payload| fits(payload));
-    let plain = text_only(&most);
+        .map(|said| (dialect.full)(&said))
+        .find(dialect.fits);
+    let plain = (dialect.text_only)(&most);
     let post = |payload: &Value| Post {
         query: if kind == SinkKind::GoogleChat { chat_query(notices, payload) } else { Vec::new() },
         headers: vec![("content-type".to_owned(), "application/json; charset=utf-8".to_owned())],

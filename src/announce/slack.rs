@@ -34,7 +34,9 @@ pub fn payload(said: &Announcement) -> Value {
     blocks.extend(summary(said));
     blocks.extend(said.failures.iter().flat_map(failure));
     if !said.rows.is_empty() {
-        let rows: Vec<_> = said.rows.iter().map(|row| format!("• {}", mrkdwn(row))).collect();
+        let heading = (!said.failures.is_empty()).then(|| "*Reloaded*".to_owned());
+        let rows = said.rows.iter().map(|row| format!("• {}", mrkdwn(row)));
+        let rows: Vec<_> = heading.into_iter().chain(rows).collect();
         blocks.push(json!({ "type": "section", "text": text(&rows.join("\n")) }));
     }
     blocks.push(json!({ "type": "context", "elements": [text(&footer(said))] }));
@@ -96,7 +98,7 @@ fn summary(said: &Announcement) -> Option<Value> {
 }
 
 fn failure(failure: &Failure) -> Vec<Value> {
-    let title = json!({ "type": "section", "text": text(&mrkdwn(&failure.title)) });
+    let title = json!({ "type": "section", "text": text(&format!(":x: {}", mrkdwn(&failure.title))) });
     [title].into_iter().chain(failure.message.iter().map(|message| verbatim(message))).collect()
 }
 

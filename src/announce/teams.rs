@@ -23,7 +23,8 @@ pub fn payload(said: &Announcement) -> Value {
         body.push(spaced(text(&failure.title, Colour::Attention)));
         body.extend(failure.message.iter().map(|message| text(&vec![plain(message)], Colour::Usual)));
     }
-    for (index, row) in said.rows.iter().enumerate() {
+    let heading = (!said.failures.is_empty()).then(|| vec![Span::Strong("Reloaded".to_owned())]);
+    for (index, row) in heading.iter().chain(&said.rows).enumerate() {
         let row = text(row, Colour::Usual);
         body.push(if index == 0 { spaced(row) } else { row });
     }

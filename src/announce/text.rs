@@ -28,6 +28,7 @@ pub fn plain(text: impl Into<String>) -> Span {
 
 /// A word of an event that reads best without marks: shown as a name where it holds more than letters, digits and
 /// what stands in names, so that no service takes a part of it for markup.
+#[must_use]
 pub fn word(text: &str) -> Span {
     let is_tame = |c: char| c.is_alphanumeric() || matches!(c, '-' | '.' | ' ' | '/');
     if text.chars().all(is_tame) { Span::Plain(text.to_owned()) } else { Span::Name(text.to_owned()) }

@@ -5,7 +5,7 @@
 //! Left out: what is a good URL (announce/destination.rs).
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::announce::destination::{DestinationName, UrlProblem, WebhookUrl};
 use crate::announce::sink_kind::SinkKind;
@@ -53,7 +53,7 @@ impl Destinations {
         let of_variable = self.default_url.as_ref().filter(|_| *name == DestinationName::default_one());
         match (of_variable, &self.folder) {
             (Some(url), _) => Ok(url.clone()),
-            (None, Some(folder)) => read(self.kind, folder.join(name.as_str())),
+            (None, Some(folder)) => read(self.kind, &folder.join(name.as_str())),
             (None, None) => Err(NoDestination::Missing),
         }
     }
@@ -76,7 +76,7 @@ impl Destinations {
         for file in names {
             let name = file.to_str().and_then(DestinationName::parse);
             let url = match &name {
-                Some(_) => read(self.kind, folder.join(&file)),
+                Some(_) => read(self.kind, &folder.join(&file)),
                 None => Err(NoDestination::Missing),
             };
             listed.push(Listed { name, url });
@@ -85,14 +85,14 @@ impl Destinations {
     }
 }
 
-fn read(kind: SinkKind, path: PathBuf) -> Result<WebhookUrl, NoDestination> {
+fn read(kind: SinkKind, path: &Path) -> Result<WebhookUrl, NoDestination> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => NoDestination::Missing,
         kind => NoDestination::Unreadable(kind),
     };
-    if std::fs::metadata(&path).map_err(unreadable)?.len() > LONGEST_FILE {
+    if std::fs::metadata(path).map_err(unreadable)?.len() > LONGEST_FILE {
         return Err(NoDestination::Url(UrlProblem::NoUrl));
     }
-    let text = std::fs::read_to_string(&path).map_err(unreadable)?;
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
     WebhookUrl::parse(kind, &text).map_err(NoDestination::Url)
 }

@@ -116,7 +116,7 @@ impl IntoResponse for SinkRefusal {
         let mut response = (status, text).into_response();
         if let Some(wait) = retry_after {
             // Whole seconds, and not one too few.
-            response.headers_mut().insert(header::RETRY_AFTER, (wait.as_millis().div_ceil(1000) as u64).into());
+            response.headers_mut().insert(header::RETRY_AFTER, (wait + Duration::from_millis(999)).as_secs().into());
         }
         response
     }

@@ -80,7 +80,7 @@ impl Variables {
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
     pub fn of_process() -> Self {
-        Self::from_iter(std::env::vars_os())
+        std::env::vars_os().collect()
     }
 
     /// The value of a variable without blanks around it; an empty one is as good as unset.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use confroll_chat_double::{CANARY, ChatDouble, Fault, Service};
 
+use Service::{GoogleChat, Slack, Teams, Webhook};
+
 use crate::sink::{Sink, reload, send};
 
 fn answer(status: u16, body: &str) -> Fault {
@@ -15,6 +17,7 @@ fn limited(status: u16, seconds: &str, body: &str) -> Fault {
     Fault::Answer { status, headers, body: body.to_owned(), shown: false }
 }
 
+#[derive(Clone)]
 struct Row {
     name: &'static str,
     service: Service,
@@ -24,13 +27,31 @@ struct Row {
     requests: usize,
 }
 
-fn rows() -> Vec<Row> {
-    use Service::{GoogleChat, Slack, Teams, Webhook};
-    let row = |name, service, faults, status, says, requests| Row { name, service, faults, status, says, requests };
-    let wrapped =
-        |code: u16, word: &str| format!(r#"{{"error":{{"code":{code},"message":"{CANARY}","status":"{word}"}}}}"#);
-    let flow = |code: &str| format!(r#"{{"error":{{"code":"{code}","message":"{CANARY}"}}}}"#);
-    let rate_limited = r#"{"retry_after":1,"ok":false,"error":"rate_limited"}"#;
+fn row(
+    name: &'static str,
+    service: Service,
+    faults: Vec<Fault>,
+    status: u16,
+    says: &'static str,
+    requests: usize,
+) -> Row {
+    Row { name, service, faults, status, says, requests }
+}
+
+/// Google Chat's error, quoting the secret.
+fn wrapped(code: u16, word: &str) -> String {
+    format!(r#"{{"error":{{"code":{code},"message":"{CANARY}","status":"{word}"}}}}"#)
+}
+
+/// Power Automate's error, quoting the secret.
+fn flow(code: &str) -> String {
+    format!(r#"{{"error":{{"code":"{code}","message":"{CANARY}"}}}}"#)
+}
+
+const RATE_LIMITED: &str = r#"{"retry_after":1,"ok":false,"error":"rate_limited"}"#;
+
+/// It is taken, its layout is refused, or all of it.
+fn taken_or_refused_payloads() -> Vec<Row> {
     vec![
         row("taken", Slack, vec![], 202, "", 1),
         row("taken", GoogleChat, vec![], 202, "", 1),
@@ -63,6 +84,12 @@ fn rows() -> Vec<Row> {
             "payload-refused: poison, it answered 400, bad-request",
             1,
         ),
+    ]
+}
+
+/// The destination takes nothing any more.
+fn refusing_destinations() -> Vec<Row> {
+    vec![
         row(
             "gone",
             Slack,
@@ -99,12 +126,18 @@ fn rows() -> Vec<Row> {
             1,
         ),
         row("moved", Webhook, vec![Fault::Redirect { to: "http://127.0.0.1:1/".to_owned() }], 424, "redirect", 1),
-        row("slow-down", Slack, vec![limited(429, "1", rate_limited)], 202, "", 2),
+    ]
+}
+
+/// The service wants a pause.
+fn pauses() -> Vec<Row> {
+    vec![
+        row("slow-down", Slack, vec![limited(429, "1", RATE_LIMITED)], 202, "", 2),
         row("slow-down", GoogleChat, vec![answer(429, &wrapped(429, "RESOURCE_EXHAUSTED"))], 202, "", 2),
         row(
             "far-too-fast",
             Slack,
-            vec![limited(429, "30", rate_limited)],
+            vec![limited(429, "30", RATE_LIMITED)],
             429,
             "too-fast: far-too-fast, it answered 429, rate_limited",
             1,
@@ -112,11 +145,17 @@ fn rows() -> Vec<Row> {
         row(
             "too-fast-twice",
             Slack,
-            vec![limited(429, "1", rate_limited), limited(429, "1", rate_limited)],
+            vec![limited(429, "1", RATE_LIMITED), limited(429, "1", RATE_LIMITED)],
             429,
             "rate_limited",
             2,
         ),
+    ]
+}
+
+/// The service, or the way to it, fails.
+fn troubles() -> Vec<Row> {
+    vec![
         row(
             "incident",
             Slack,
@@ -146,7 +185,7 @@ fn rows() -> Vec<Row> {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_thing_that_a_service_does_has_its_answer() {
     let double = ChatDouble::start().await.unwrap();
-    let all = rows();
+    let all = [taken_or_refused_payloads(), refusing_destinations(), pauses(), troubles()].concat();
     let mut running = tokio::task::JoinSet::new();
     let double = std::sync::Arc::new(double);
     for row in all {

@@ -82,8 +82,10 @@ async fn a_dead_letter_says_why_and_holds_no_url() {
     broker.trigger("slack", json!([]), sink.url(), Some(delivery)).await.unwrap();
     send(&http(), &broker.url(), &reload()).await;
     let letters = dead_letters.wait_for(|letters| !letters.is_empty(), SOON).await.unwrap();
+    // The Broker's filter wraps what the sink said.
     let said = letters[0].event.extension("knativeerrordata").unwrap().to_string();
-    let said = String::from_utf8(STANDARD.decode(said).unwrap()).unwrap();
+    let said: serde_json::Value = serde_json::from_slice(&STANDARD.decode(said).unwrap()).unwrap();
+    let said = String::from_utf8(STANDARD.decode(said["errresponsebody"].as_str().unwrap()).unwrap()).unwrap();
     assert_eq!(said, "destination-refused: default, it answered 404, not-found");
     assert!(!format!("{:?}", letters[0]).contains("hunter2"));
     assert_eq!(double.requests().len(), 1, "what is refused for good is not repeated");

@@ -11,7 +11,9 @@ use crate::sample_events::kinds_of_messages;
 
 fn pretty(post: &Post) -> String {
     let head: Vec<_> = post.query.iter().map(|(name, value)| format!("? {name}: {value}")).collect();
-    let headers: Vec<_> = post.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let mut headers: Vec<_> = post.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    // Extensions of an event have no order.
+    headers.sort();
     let body = match serde_json::from_slice::<Value>(&post.body) {
         Ok(json) => serde_json::to_string_pretty(&json).unwrap(),
         Err(_) => String::from_utf8(post.body.clone()).unwrap(),
