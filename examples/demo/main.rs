@@ -32,13 +32,13 @@ use timeline::Timeline;
     max_term_width = 80
 )]
 struct Arguments {
-    /// End after the last edit; the exit code tells whether everything happened
+    /// End after the last edit; the exit code tells whether all happened
     #[arg(long)]
     exit: bool,
-    /// Only show every kind of chat message, on a local web page; needs no Go
+    /// Only show every kind of chat message on a local page; needs no Go
     #[arg(long)]
     messages: bool,
-    /// With --messages: also write a web page for each message into this folder
+    /// With --messages: write a page for each message into this folder
     #[arg(long, value_name = "FOLDER", requires = "messages")]
     save: Option<PathBuf>,
 }

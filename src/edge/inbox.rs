@@ -12,15 +12,16 @@ use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::post;
 use cloudevents::AttributesReader as _;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use tokio::time::timeout;
 
 use super::event_reader::read_event;
 use super::failure::Failure;
 use super::lane::{EventOutcome, Lanes, Ticket};
 use super::metrics::Metrics;
+use super::platform_routes::platform_routes;
 use crate::reload::change::Change;
 
 /// What the routes share.
@@ -39,11 +40,10 @@ pub struct Inbox {
 impl Inbox {
     /// The routes of `confroll serve`.
     pub fn router(self) -> Router {
+        let metrics = self.metrics.clone();
         Router::new()
             .route("/", post(receive))
-            .route("/health/liveness", get(StatusCode::OK))
-            .route("/health/readiness", get(StatusCode::OK))
-            .route("/metrics", get(metrics))
+            .merge(platform_routes(move |accept| metrics.render(accept)))
             .layer(DefaultBodyLimit::max(self.longest_body))
             .with_state(self)
     }
@@ -76,10 +76,4 @@ async fn act(inbox: &Inbox, headers: &HeaderMap, body: Result<Bytes, BytesReject
         Ok(Ok(EventOutcome::Again) | Err(_)) => Err(Failure::Again),
         Err(_) => Err(Failure::Late),
     }
-}
-
-async fn metrics(State(inbox): State<Inbox>, headers: HeaderMap) -> Response {
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let (content_type, body) = inbox.metrics.render(accept);
-    ([(header::CONTENT_TYPE, content_type)], body).into_response()
 }

@@ -30,6 +30,7 @@ pub mod inbox;
 pub mod lane;
 pub mod metrics;
 pub mod outbox;
+mod platform_routes;
 pub mod reload_run;
 pub mod reporter;
 mod setting_text;

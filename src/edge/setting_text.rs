@@ -23,37 +23,19 @@ pub(super) fn count(text: &str) -> Result<usize, String> {
 }
 
 pub(super) fn unmarked(text: &str) -> Result<Unmarked, String> {
-    match text.to_lowercase().as_str() {
-        "true" => Ok(Unmarked::Reloaded),
-        "false" => Ok(Unmarked::LeftAlone),
-        _ => Err("is neither true nor false".to_owned()),
-    }
+    one_of(text, &[("true", Unmarked::Reloaded), ("false", Unmarked::LeftAlone)])
 }
 
 pub(super) fn shown_keys(text: &str) -> Result<ShownKeys, String> {
-    match text.to_lowercase().as_str() {
-        "none" => Ok(ShownKeys::None),
-        "configmap" => Ok(ShownKeys::ConfigMap),
-        "all" => Ok(ShownKeys::All),
-        _ => Err("is neither none, configmap nor all".to_owned()),
-    }
+    one_of(text, &[("none", ShownKeys::None), ("configmap", ShownKeys::ConfigMap), ("all", ShownKeys::All)])
 }
 
 pub(super) fn thread_by(text: &str) -> Result<ThreadBy, String> {
-    match text.to_lowercase().as_str() {
-        "none" => Ok(ThreadBy::None),
-        "workload" => Ok(ThreadBy::Workload),
-        "source" => Ok(ThreadBy::Source),
-        _ => Err("is neither none, workload nor source".to_owned()),
-    }
+    one_of(text, &[("none", ThreadBy::None), ("workload", ThreadBy::Workload), ("source", ThreadBy::Source)])
 }
 
 pub(super) fn event_mode(text: &str) -> Result<EventMode, String> {
-    match text.to_lowercase().as_str() {
-        "structured" => Ok(EventMode::Structured),
-        "binary" => Ok(EventMode::Binary),
-        _ => Err("is neither structured nor binary".to_owned()),
-    }
+    one_of(text, &[("structured", EventMode::Structured), ("binary", EventMode::Binary)])
 }
 
 pub(super) fn proxy(text: &str) -> Result<Url, String> {
@@ -86,9 +68,15 @@ pub(super) fn log_level(text: &str) -> Result<tracing::Level, String> {
 }
 
 pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {
-    match text.to_lowercase().as_str() {
-        "text" => Ok(LogFormat::Text),
-        "json" => Ok(LogFormat::Json),
-        _ => Err("is neither text nor json".to_owned()),
-    }
+    one_of(text, &[("text", LogFormat::Text), ("json", LogFormat::Json)])
+}
+
+/// One of these words, in any case.
+fn one_of<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
+    let found = words.iter().find(|(word, _)| text.eq_ignore_ascii_case(word));
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let mut words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        let last = words.pop().unwrap_or_default();
+        format!("is neither {} nor {last}", words.join(", "))
+    })
 }

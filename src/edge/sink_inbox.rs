@@ -11,13 +11,14 @@ use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::post;
 use cloudevents::AttributesReader as _;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 
 use super::announcer::Announcer;
 use super::event_reader::read_event;
 use super::hold::Telling;
+use super::platform_routes::platform_routes;
 use super::sink_metrics::SinkMetrics;
 use super::sink_refusal::SinkRefusal;
 use crate::announce::destination::DestinationName;
@@ -37,12 +38,11 @@ pub struct SinkInbox {
 impl SinkInbox {
     /// The routes of `confroll sink`.
     pub fn router(self) -> Router {
+        let metrics = self.metrics.clone();
         Router::new()
             .route("/", post(receive_default))
             .route("/d/{name}", post(receive))
-            .route("/health/liveness", get(StatusCode::OK))
-            .route("/health/readiness", get(StatusCode::OK))
-            .route("/metrics", get(metrics))
+            .merge(platform_routes(move |accept| metrics.render(accept)))
             .layer(DefaultBodyLimit::max(self.longest_body))
             .with_state(self)
     }
@@ -77,10 +77,4 @@ async fn act(
         Ok(()) => Ok(StatusCode::ACCEPTED),
         Err(untold) => Err(SinkRefusal::Untold(name, untold)),
     }
-}
-
-async fn metrics(State(inbox): State<SinkInbox>, headers: HeaderMap) -> Response {
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let (content_type, body) = inbox.metrics.render(accept);
-    ([(header::CONTENT_TYPE, content_type)], body).into_response()
 }
