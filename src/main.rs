@@ -37,15 +37,22 @@ enum Command {
 }
 
 fn sink_kind() -> impl clap::builder::TypedValueParser<Value = SinkKind> {
-    PossibleValuesParser::new(SinkKind::OFFERED.map(SinkKind::as_str)).map(|name| {
-        // The parser has let only these names through.
-        SinkKind::OFFERED.into_iter().find(|kind| kind.as_str() == name).unwrap_or(SinkKind::Webhook)
-    })
+    PossibleValuesParser::new(SinkKind::OFFERED.map(SinkKind::as_str))
+        .try_map(|name| SinkKind::OFFERED.into_iter().find(|kind| kind.as_str() == name).ok_or("is no kind of sink"))
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let command = match (Arguments::parse().command, place()) {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        // It would be quoted, and end up in a log.
+        Err(_) if std::env::args_os().any(|argument| argument.to_string_lossy().contains("://")) => {
+            eprintln!("confroll: an argument is a URL; a webhook's belongs into CONFROLL_WEBHOOK_URL or a file");
+            return ExitCode::from(2);
+        }
+        Err(error) => error.exit(),
+    };
+    let command = match (arguments.command, place()) {
         (Some(command), _) => command,
         // A function's image is started without arguments.
         (None, Place::Knative) => Command::Serve,

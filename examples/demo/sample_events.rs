@@ -56,6 +56,12 @@ fn digest() -> Vec<Event> {
     events
 }
 
+/// An id like those of our own events: other for each workload.
+fn id_of(workload: &str) -> String {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", workload.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
+}
+
 pub(crate) fn event(namespace: &str, kind: &str, name: &str, sources: Value, more: &Value) -> Event {
     let failed = more["message"].is_string();
     let (outcome, event_type, severity) = if failed {
@@ -77,7 +83,7 @@ pub(crate) fn event(namespace: &str, kind: &str, name: &str, sources: Value, mor
         data[key] = value.clone();
     }
     EventBuilderV10::new()
-        .id(format!("3f9c1a2b-{namespace}-{name}"))
+        .id(id_of(&format!("{namespace}/{name}")))
         .source(format!("/clusters/prod-eu1/namespaces/{namespace}"))
         .ty(event_type)
         .subject(format!("{kind}/{name}"))

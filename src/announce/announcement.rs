@@ -111,7 +111,8 @@ impl Announcement {
             Some(message) => format!("{}: {message}", words(&failure.title)),
             None => words(&failure.title),
         });
-        [self.headline.clone()].into_iter().chain(self.message.clone()).chain(failures).collect()
+        let rows = self.rows.iter().map(|row| words(row));
+        [self.headline.clone()].into_iter().chain(self.message.clone()).chain(failures).chain(rows).collect()
     }
 
     /// When, and which message, for services that do not know the reader's time zone.

@@ -85,6 +85,7 @@ impl Verdict {
             Meaning::Destination => Self::DestinationRefused(word),
             Meaning::TooFast => Self::TooFast(word, retry_after),
             Meaning::Later => Self::Unavailable(word),
+            Meaning::Posted => Self::Posted,
         }
     }
 }
@@ -140,11 +141,24 @@ impl NoAnswer {
     }
 }
 
+/// What a status alone means, where the kind's answers have nothing more to say.
+#[must_use]
+pub fn verdict_of_status(kind: SinkKind, status: u16) -> Option<Verdict> {
+    match kind {
+        SinkKind::Webhook | SinkKind::PlainText if (200..300).contains(&status) => Some(Verdict::Posted),
+        SinkKind::Teams if status == 202 => Some(Verdict::Posted),
+        _ => None,
+    }
+}
+
 /// What an answer of that kind of service means.
 #[must_use]
 pub fn verdict(kind: SinkKind, answer: Answer<'_>) -> Verdict {
     let text = String::from_utf8_lossy(answer.body);
     let json: Option<Value> = serde_json::from_str(&text).ok();
+    if let Some(verdict) = verdict_of_status(kind, answer.status) {
+        return verdict;
+    }
     if let Some(word) = known_word(kind, text.trim(), json.as_ref()) {
         return Verdict::of(word, answer.retry_after);
     }
@@ -156,7 +170,7 @@ pub fn verdict(kind: SinkKind, answer: Answer<'_>) -> Verdict {
         SinkKind::GoogleChat => {
             json.as_ref().and_then(Value::as_object).is_some_and(|json| !json.contains_key("error"))
         }
-        // 202 and nothing, or what a flow's own response says; a page is a proxy's, and the connectors of old told
+        // What a flow's own response says; a page is a proxy's, and the connectors of old told
         // of failures in prose.
         SinkKind::Teams => !text.trim_start().starts_with('<') && !text.contains("delivery failed"),
         SinkKind::Webhook | SinkKind::PlainText => true,
@@ -257,7 +271,8 @@ mod tests {
         for kind in [SinkKind::Slack, SinkKind::GoogleChat, SinkKind::Teams] {
             for word in words_of(kind) {
                 let body = format!(r#"{{"error":{{"code":"{}"}}}}"#, word.word);
-                assert_eq!(said(kind, 400, &body).1, word.word);
+                let expected = if word.meaning == Meaning::Posted { "" } else { word.word };
+                assert_eq!(said(kind, 400, &body).1, expected);
                 assert!(word.advice.len() > 20, "{}", word.word);
             }
         }

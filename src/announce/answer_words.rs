@@ -19,6 +19,8 @@ pub enum Meaning {
     TooFast,
     /// It may work later.
     Later,
+    /// The service has the message already.
+    Posted,
 }
 
 /// A word and what is known about it.
@@ -82,6 +84,8 @@ static GOOGLE_CHAT: &[Word] = &[
     word("UNAVAILABLE", Meaning::Later, WAIT),
     word("INTERNAL", Meaning::Later, WAIT),
     word("ABORTED", Meaning::Later, WAIT),
+    word("CANCELLED", Meaning::Later, WAIT),
+    word("ALREADY_EXISTS", Meaning::Posted, "nothing: the message is there already"),
     word("DEADLINE_EXCEEDED", Meaning::Later, WAIT),
 ];
 
@@ -141,7 +145,7 @@ pub fn word_of_status(status: u16) -> &'static Word {
         403 => &FORBIDDEN,
         404 => &NOT_FOUND,
         407 => &PROXY,
-        408 => &TIMEOUT,
+        408 | 425 | 499 => &TIMEOUT,
         410 => &GONE,
         413 => &TOO_LARGE,
         429 => &TOO_MANY,

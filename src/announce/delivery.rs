@@ -11,6 +11,18 @@ pub const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// How long to wait where the service does not say.
 pub const USUAL_WAIT: Duration = Duration::from_secs(2);
 
+/// The longest pause that is kept: what a service asks for by mistake must not silence a channel for a day.
+pub const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// How long to leave a destination alone after a verdict that is final.
+#[must_use]
+pub fn pause(verdict: Verdict) -> Option<Duration> {
+    match verdict {
+        Verdict::TooFast(_, hint) => Some(hint.unwrap_or(USUAL_WAIT).min(LONGEST_PAUSE)),
+        _ => None,
+    }
+}
+
 /// What has been tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Tried {
@@ -58,6 +70,15 @@ pub fn step(verdict: Verdict, tried: Tried) -> Step {
 mod tests {
     use super::*;
     use crate::announce::answer_words::word_of_status;
+
+    #[test]
+    fn a_pause_is_kept_and_has_an_end() {
+        let too_fast = |hint| Verdict::TooFast(word_of_status(429), hint);
+        assert_eq!(pause(Verdict::Posted), None);
+        assert_eq!(pause(too_fast(None)), Some(USUAL_WAIT));
+        assert_eq!(pause(too_fast(Some(Duration::from_secs(30)))), Some(Duration::from_secs(30)));
+        assert_eq!(pause(too_fast(Some(Duration::MAX))), Some(LONGEST_PAUSE));
+    }
 
     #[test]
     fn each_remedy_is_tried_once() {

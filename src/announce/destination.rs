@@ -71,10 +71,14 @@ pub enum UrlProblem {
 }
 
 /// What is odd about a webhook URL, though it may work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlDoubt {
     /// The service may have a new host, or the URL may be wrong.
+    #[error("its host is not known to speak that")]
     UnknownHost,
+    /// It is of a chat service, which takes no events.
+    #[error("its host is that of a chat; `confroll sink {}` is the one for it", .0.as_str())]
+    Chat(SinkKind),
 }
 
 impl WebhookUrl {
@@ -90,7 +94,8 @@ impl WebhookUrl {
         let url = Url::parse(text).ok().filter(Url::has_host).ok_or(UrlProblem::NoUrl)?;
         match url.scheme() {
             "https" => {}
-            "http" if is_loopback(&url) => {}
+            // The peer's raw sink takes any; what it is sent holds no secret.
+            "http" if is_loopback(&url) || kind == SinkKind::PlainText => {}
             "http" => return Err(UrlProblem::NotHttps),
             _ => return Err(UrlProblem::NoUrl),
         }
@@ -113,17 +118,21 @@ impl WebhookUrl {
     /// What is odd about it.
     #[must_use]
     pub fn doubt(&self, kind: SinkKind) -> Option<UrlDoubt> {
-        let known = kind.hosts().is_empty() || is_loopback(&self.0) || speaks(&self.0) == Some(kind);
-        (!known).then_some(UrlDoubt::UnknownHost)
+        match speaks(&self.0) {
+            Some(spoken) if spoken != kind => Some(UrlDoubt::Chat(spoken)),
+            None if !kind.hosts().is_empty() && !is_loopback(&self.0) => Some(UrlDoubt::UnknownHost),
+            _ => None,
+        }
     }
 
     /// The URL itself, to send a request to and for nothing else, with these parameters merged into its query.
     #[must_use]
     pub fn to_request_url(&self, query: &[(&'static str, String)]) -> Url {
         let mut url = self.0.clone();
-        if !query.is_empty() {
-            // Only appends: what is there is not decoded and encoded again.
-            url.query_pairs_mut().extend_pairs(query);
+        let is_there = |wanted: &str| self.0.query_pairs().any(|(name, _)| name == wanted);
+        // Only appends: what is there is not decoded and encoded again, and what its owner wrote wins.
+        for (name, value) in query.iter().filter(|(name, _)| !is_there(name)) {
+            url.query_pairs_mut().append_pair(name, value);
         }
         url
     }
@@ -193,6 +202,10 @@ mod tests {
             doubt(SinkKind::Slack, "https://hooks.slack.com.evil.example/services/x"),
             Some(UrlDoubt::UnknownHost)
         );
+        assert_eq!(
+            doubt(SinkKind::Webhook, "https://hooks.slack.com/services/x"),
+            Some(UrlDoubt::Chat(SinkKind::Slack))
+        );
         assert_eq!(doubt(SinkKind::Webhook, "https://any.example/x"), None);
     }
 
@@ -201,6 +214,8 @@ mod tests {
         let url = WebhookUrl::parse(SinkKind::GoogleChat, "http://localhost/m?key=a%2Fb&token=c%3D").unwrap();
         let merged = url.to_request_url(&[("requestId", "1 2".to_owned())]);
         assert_eq!(merged.as_str(), "http://localhost/m?key=a%2Fb&token=c%3D&requestId=1+2");
+        let there = url.to_request_url(&[("key", "other".to_owned())]);
+        assert_eq!(there.as_str(), "http://localhost/m?key=a%2Fb&token=c%3D");
         assert_eq!(url.to_request_url(&[]).as_str(), "http://localhost/m?key=a%2Fb&token=c%3D");
     }
 

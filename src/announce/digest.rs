@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::announcement::{Announcement, Detail, Failure, Tone, counted, list};
 use super::identity::short_id;
 use super::notice::{Notice, NoticedOutcome};
-use super::text::{Line, Span, name, plain, word};
+use super::text::{Line, Span, name, plain, word, words};
 
 /// Where it happened, and the kinds and names of the sources.
 type GroupKey<'a> = (String, Vec<(&'a str, &'a str)>);
@@ -24,19 +24,19 @@ struct Group<'a> {
 /// Two or more notices in words.
 pub(super) fn digest(notices: &[Notice], detail: Detail) -> Announcement {
     let clusters: BTreeSet<_> = notices.iter().filter_map(|notice| notice.cluster.as_deref()).collect();
-    let place = Place { several: clusters.len() > 1 };
+    let naming = Naming { several: clusters.len() > 1 };
     let (mut failed, done): (Vec<&Notice>, Vec<&Notice>) =
         notices.iter().partition(|notice| matches!(notice.outcome, NoticedOutcome::Failed { .. }));
     failed.sort_by_key(|notice| (&notice.cluster, &notice.namespace, &notice.kind, &notice.name));
-    let headline = digest_headline(&clusters, failed.len(), notices.len());
+    let title = title(&clusters, failed.len(), notices.len());
     Announcement {
         tone: if failed.is_empty() { Tone::Done } else { Tone::Failed },
-        title: vec![Span::Strong(headline.clone())],
-        headline,
+        headline: words(&title),
+        title,
         facts: Vec::new(),
         message: None,
-        failures: failures(&failed, place, detail),
-        rows: rows(&done, place, detail),
+        failures: failures(&failed, naming, detail),
+        rows: rows(&done, naming, detail),
         mention: None,
         at: notices.iter().filter_map(|notice| notice.at).max(),
         short_id: short_id(notices),
@@ -46,33 +46,35 @@ pub(super) fn digest(notices: &[Notice], detail: Detail) -> Announcement {
 }
 
 /// `12 reloads in prod-eu1`, or `2 of 12 reloads failed in prod-eu1`
-fn digest_headline(clusters: &BTreeSet<&str>, failed: usize, all: usize) -> String {
-    let place = match clusters.iter().next() {
-        None => String::new(),
-        Some(cluster) if clusters.len() == 1 => format!(" in {cluster}"),
-        Some(_) => format!(" in {} clusters", clusters.len()),
+fn title(clusters: &BTreeSet<&str>, failed: usize, all: usize) -> Line {
+    let what = match failed {
+        0 => counted(all, "reload"),
+        _ if failed == all => format!("{} failed", counted(all, "reload")),
+        _ => format!("{failed} of {} failed", counted(all, "reload")),
     };
-    match failed {
-        0 => format!("{}{place}", counted(all, "reload")),
-        _ if failed == all => format!("{} failed{place}", counted(all, "reload")),
-        _ => format!("{failed} of {} failed{place}", counted(all, "reload")),
+    let mut title = vec![Span::Strong(what)];
+    match clusters.iter().next() {
+        None => {}
+        Some(cluster) if clusters.len() == 1 => title.extend([plain(" in "), word(cluster)]),
+        Some(_) => title.push(plain(format!(" in {} clusters", clusters.len()))),
     }
+    title
 }
 
 /// Whether a name needs its cluster to be told apart.
 #[derive(Clone, Copy)]
-struct Place {
+struct Naming {
     several: bool,
 }
 
-impl Place {
-    fn of(self, notice: &Notice) -> String {
+impl Naming {
+    fn prefix(self, notice: &Notice) -> String {
         let cluster = notice.cluster.as_deref().filter(|_| self.several);
         [cluster, notice.namespace.as_deref()].into_iter().flatten().flat_map(|part| [part, "/"]).collect()
     }
 }
 
-fn failures(failed: &[&Notice], place: Place, detail: Detail) -> Vec<Failure> {
+fn failures(failed: &[&Notice], naming: Naming, detail: Detail) -> Vec<Failure> {
     let (shown, more) = failed.split_at(failed.len().min(detail.failures));
     let shown = shown.iter().map(|notice| {
         let message = match &notice.outcome {
@@ -80,7 +82,7 @@ fn failures(failed: &[&Notice], place: Place, detail: Detail) -> Vec<Failure> {
             NoticedOutcome::Reloaded => None,
         };
         let mut title: Line = notice.kind.iter().flat_map(|kind| [word(kind), plain(" ")]).collect();
-        title.push(name(format!("{}{}", place.of(notice), notice.name)));
+        title.push(name(format!("{}{}", naming.prefix(notice), notice.name)));
         Failure { title, message }
     });
     let more = (!more.is_empty())
@@ -88,16 +90,16 @@ fn failures(failed: &[&Notice], place: Place, detail: Detail) -> Vec<Failure> {
     shown.chain(more).collect()
 }
 
-fn rows(done: &[&Notice], place: Place, detail: Detail) -> Vec<Line> {
+fn rows(done: &[&Notice], naming: Naming, detail: Detail) -> Vec<Line> {
     let mut groups: BTreeMap<GroupKey<'_>, Group<'_>> = BTreeMap::new();
     for notice in done {
         let mut sources: Vec<_> = notice.sources.iter().map(|s| (s.kind.as_str(), s.name.as_str())).collect();
         sources.sort_unstable();
         sources.dedup();
-        let group = groups.entry((place.of(notice), sources.clone())).or_default();
+        let group = groups.entry((naming.prefix(notice), sources.clone())).or_default();
         if group.workloads.is_empty() {
             let named = |(kind, source): &(&str, &str)| {
-                vec![word(kind), plain(" "), name(format!("{}{source}", place.of(notice)))]
+                vec![word(kind), plain(" "), name(format!("{}{source}", naming.prefix(notice)))]
             };
             group.sources = sources.iter().map(named).collect();
         }

@@ -40,21 +40,22 @@ pub fn payload(said: &Announcement) -> Value {
         json!({ "buttonList": { "buttons": [{ "text": "Details", "onClick": { "openLink": { "url": link.as_str() } } }] } })
     });
     sections.extend(section(None, &[footer].into_iter().chain(link).collect::<Vec<_>>()));
-    let mut payload = text_only(said);
-    payload["text"] = json!(text(&said.title, said));
-    payload["fallbackText"] = json!(shown(&said.headline));
-    payload["cardsV2"] = json!([{ "cardId": "reload", "card": { "sections": sections } }]);
-    payload
-}
-
-/// The message without a card.
-#[must_use]
-pub fn text_only(said: &Announcement) -> Value {
-    let mut payload = json!({ "text": text(&vec![plain(said.lines().join("\n"))], said) });
+    let mention = said.mention.as_ref().map(|mention| format!("{} ", mention.as_str())).unwrap_or_default();
+    let mut payload = json!({
+        "text": format!("{mention}{}", text(&said.title, said.tone)),
+        "fallbackText": shown(&said.headline),
+        "cardsV2": [{ "cardId": "reload", "card": { "sections": sections } }],
+    });
     if let Some(thread) = &said.thread {
         payload["thread"] = json!({ "threadKey": thread });
     }
     payload
+}
+
+/// The message without a card, and without anything else that could be refused.
+#[must_use]
+pub fn text_only(said: &Announcement) -> Value {
+    json!({ "text": text(&vec![plain(said.lines().join("\n"))], said.tone) })
 }
 
 /// Whether Chat takes it and shows all of it.
@@ -65,15 +66,14 @@ pub fn fits(payload: &Value) -> bool {
     widgets <= MOST_WIDGETS && payload.to_string().len() <= MOST_BYTES
 }
 
-/// A line of `text`, who is called before it. Backticks are the one mark that all of Chat's dialects share.
-fn text(line: &Line, said: &Announcement) -> String {
-    let mention = said.mention.as_ref().map(|mention| format!("{} ", mention.as_str())).unwrap_or_default();
-    let sign = if said.tone == Tone::Failed { "🚨 " } else { "" };
+/// A line of `text`. Backticks are the one mark that all of Chat's dialects share.
+fn text(line: &Line, tone: Tone) -> String {
+    let sign = if tone == Tone::Failed { "🚨 " } else { "" };
     let line = marked(line, |span| match span {
         Span::Plain(text) | Span::Strong(text) => shown(text),
         Span::Name(text) => format!("`{}`", shown(text)),
     });
-    format!("{mention}{sign}{}", cut(&line, LONGEST_TEXT))
+    format!("{sign}{}", cut(&line, LONGEST_TEXT))
 }
 
 fn section(header: Option<&str>, widgets: &[Value]) -> Option<Value> {
@@ -112,5 +112,6 @@ fn html(line: &Line) -> String {
 
 /// Text where no escape is documented: what could begin markup looks like itself, and is not.
 fn shown(text: &str) -> String {
-    text.replace('<', "‹").replace('>', "›").replace('`', "'")
+    let marks = [('<', '‹'), ('>', '›'), ('`', '\''), ('*', '∗'), ('~', '∼'), ('[', '('), (']', ')')];
+    text.chars().map(|c| marks.iter().find(|(mark, _)| *mark == c).map_or(c, |(_, like)| *like)).collect()
 }

@@ -25,13 +25,18 @@ fn message_id(notices: &[Notice]) -> [u8; 16] {
     id
 }
 
-/// The message's id as far as people compare it: that of its event, where it has one that can be read.
+/// The message's id as far as people compare it: the beginning of its event's, which is in the logs, where it is one of
+/// ours.
 pub(super) fn short_id(notices: &[Notice]) -> String {
-    let of_event = match notices {
-        [notice] => notice.key.id.chars().filter(char::is_ascii_alphanumeric).take(8).collect(),
-        _ => String::new(),
-    };
-    if of_event.is_empty() { hex(&message_id(notices)[..4]) } else { of_event }
+    match notices {
+        [notice] if is_ours(&notice.key.id) => notice.key.id[..8].to_owned(),
+        _ => hex(&message_id(notices)[..4]),
+    }
+}
+
+/// Whether an id is one of our own reload events: sixteen hex digits.
+fn is_ours(id: &str) -> bool {
+    id.len() == 16 && id.bytes().all(|c| c.is_ascii_hexdigit())
 }
 
 /// The message's id as a UUID, for services that take one to tell repeats by.

@@ -7,7 +7,8 @@
 
 use cloudevents::{AttributesReader as _, Data, Event};
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use url::Url;
 
 use super::text::{LONGEST_NAME, clean, clean_message};
@@ -93,12 +94,20 @@ struct Report {
     cluster: Option<String>,
     namespace: Option<String>,
     workload: Option<Workload>,
-    #[serde(default)]
-    sources: Vec<Source>,
+    sources: Option<Vec<Source>>,
+    #[serde(default, deserialize_with = "text")]
     reason: Option<String>,
+    #[serde(default, deserialize_with = "text")]
     message: Option<String>,
+    #[serde(default, deserialize_with = "text")]
     at: Option<String>,
+    #[serde(default, deserialize_with = "text")]
     link: Option<String>,
+}
+
+/// A text; anything else is as good as none, where the message can do without.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(Value::deserialize(deserializer)?.as_str().map(str::to_owned))
 }
 
 #[derive(Deserialize)]
@@ -111,16 +120,14 @@ struct Workload {
 struct Source {
     kind: Option<String>,
     name: Option<String>,
-    #[serde(default)]
-    keys: Keys,
+    keys: Option<Keys>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
 struct Keys {
-    added: Vec<String>,
-    changed: Vec<String>,
-    removed: Vec<String>,
+    added: Option<Vec<String>>,
+    changed: Option<Vec<String>>,
+    removed: Option<Vec<String>>,
 }
 
 impl Notice {
@@ -150,7 +157,7 @@ impl Notice {
             namespace: named(report.namespace, "namespace"),
             kind: named(kind, "kind"),
             name: named(name, "name").ok_or(NoticeError::NoWorkload)?,
-            sources: report.sources.into_iter().filter_map(Source::noticed).collect(),
+            sources: report.sources.into_iter().flatten().filter_map(Source::noticed).collect(),
             reason: report.reason.and_then(|text| clean(&text, 60)),
             at: report.at.and_then(|text| text.parse().ok()).or_else(|| {
                 let time = event.time()?;
@@ -181,13 +188,15 @@ pub enum Urgency {
 
 impl Source {
     fn noticed(self) -> Option<NoticedSource> {
-        let names = |names: Vec<String>| names.iter().filter_map(|name| clean(name, LONGEST_NAME)).collect();
+        let names =
+            |names: Option<Vec<String>>| names.iter().flatten().filter_map(|name| clean(name, LONGEST_NAME)).collect();
+        let keys = self.keys.unwrap_or_default();
         Some(NoticedSource {
             kind: self.kind.and_then(|kind| clean(&kind, LONGEST_NAME)).unwrap_or_else(|| "source".to_owned()),
             name: clean(&self.name?, LONGEST_NAME)?,
-            added: names(self.keys.added),
-            changed: names(self.keys.changed),
-            removed: names(self.keys.removed),
+            added: names(keys.added),
+            changed: names(keys.changed),
+            removed: names(keys.removed),
         })
     }
 }
@@ -201,7 +210,7 @@ fn web_page(text: &str) -> Option<Url> {
 #[cfg(test)]
 mod tests {
     use cloudevents::{EventBuilder as _, EventBuilderV10};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -232,6 +241,16 @@ mod tests {
         assert_eq!((notice.name.as_str(), notice.cluster, notice.kind), ("api", None, None));
         assert_eq!(notice.at.unwrap().to_string(), "2026-09-21T14:13:20Z");
         assert_eq!((notice.sources.len(), notice.sources[0].kind.as_str()), (1, "source"));
+    }
+
+    #[test]
+    fn null_is_as_good_as_missing_and_an_odd_extra_is_left_out() {
+        let source = json!({ "name": "x", "kind": null, "keys": { "added": null, "changed": ["a"] } });
+        let odd = json!({ "sources": [source, { "name": "y", "keys": null }], "at": 7, "link": {}, "message": [] });
+        let notice = read(RELOADED, odd).unwrap().unwrap();
+        assert_eq!((notice.sources.len(), notice.sources[0].changed.as_slice()), (2, &["a".to_owned()][..]));
+        assert_eq!((notice.link, notice.at.is_some()), (None, true));
+        assert!(read(RELOADED, json!({ "sources": null, "cluster": null })).unwrap().is_some());
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct Post {
 pub struct Message {
     /// With blocks or a card.
     pub full: Post,
-    /// Text alone. `None` where there is no simpler form.
+    /// Text alone, with nothing that could be what was refused: no mention, no thread, no parameters. `None` where there is no simpler form.
     pub plain: Option<Post>,
 }
 
@@ -67,12 +67,18 @@ pub fn chat_message(kind: SinkKind, notices: &[Notice], style: &Style) -> Option
         .find(dialect.fits);
     let plain = (dialect.text_only)(&most);
     let post = |payload: &Value| Post {
-        query: if kind == SinkKind::GoogleChat { chat_query(notices, payload) } else { Vec::new() },
+        query: Vec::new(),
         headers: vec![("content-type".to_owned(), "application/json; charset=utf-8".to_owned())],
         body: payload.to_string().into_bytes(),
     };
     Some(match fitting {
-        Some(payload) => Message { full: post(&payload), plain: Some(post(&plain)) },
+        Some(payload) => {
+            let mut full = post(&payload);
+            if kind == SinkKind::GoogleChat {
+                full.query = chat_query(notices, &payload);
+            }
+            Message { full, plain: Some(post(&plain)) }
+        }
         None => Message { full: post(&plain), plain: None },
     })
 }

@@ -43,7 +43,7 @@ impl SinkKind {
         match self {
             Self::Slack => &["hooks.slack.com", "hooks.slack-gov.com"],
             Self::GoogleChat => &["chat.googleapis.com"],
-            Self::Teams => &[".api.powerplatform.com", ".api.powerplatform.us", ".logic.azure.com"],
+            Self::Teams => &[".api.powerplatform.com", ".api.powerplatform.us"],
             Self::Webhook | Self::PlainText => &[],
         }
     }

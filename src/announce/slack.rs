@@ -117,13 +117,14 @@ fn footer(said: &Announcement) -> String {
 }
 
 fn fallback(said: &Announcement) -> String {
-    let mention = said.mention.as_ref().map(|mention| format!("{} ", mention.as_str())).unwrap_or_default();
-    // Each `&` may become five characters; and there is no way to write a backtick.
-    let mut kept = cut(&said.lines().join("\n").replace('`', "'"), LONGEST_TEXT / 2);
-    while units(&escaped(&kept)) + units(&mention) > LONGEST_TEXT {
+    // There is no way to write these as themselves.
+    let text = said.lines().join("\n").replace('`', "'").replace('*', "∗").replace('~', "∼");
+    // Each `&` may become five characters.
+    let mut kept = cut(&text, LONGEST_TEXT / 2);
+    while units(&escaped(&kept)) > LONGEST_TEXT {
         kept = cut(&kept, kept.chars().count() / 2);
     }
-    format!("{mention}{}", escaped(&kept))
+    escaped(&kept)
 }
 
 fn text(mrkdwn: &str) -> Value {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: what is sent is the event that came, in one of the two forms of the CloudEvents HTTP binding.
 
-use cloudevents::{AttributesReader as _, AttributesWriter as _, Data, Event};
+use cloudevents::{AttributesReader as _, Data, Event};
 
 use super::payload::Post;
 
@@ -37,9 +37,7 @@ fn structured(event: &Event) -> Result<Post, NoHeader> {
         _ => None,
     };
     if let Some(json) = json {
-        let schema = event.take_data().1;
         event.set_data_unchecked(Data::Json(json));
-        event.set_dataschema(schema);
     }
     let headers = vec![("content-type".to_owned(), "application/cloudevents+json; charset=utf-8".to_owned())];
     let body = serde_json::to_vec(&event).map_err(|_| NoHeader)?;

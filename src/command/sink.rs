@@ -19,6 +19,7 @@ use crate::edge::variables::Variables;
 /// Runs a sink with the settings of the environment until SIGTERM or SIGINT.
 pub async fn run(kind: SinkKind) -> anyhow::Result<()> {
     let settings = settings(kind)?;
+    look_at(&settings.destinations)?;
     let listener =
         TcpListener::bind(settings.listen).await.with_context(|| format!("cannot listen on {}", settings.listen))?;
     let stop = stop_signal()?;
@@ -31,7 +32,6 @@ pub async fn serve(
     settings: &SinkSettings,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<()> {
-    look_at(&settings.destinations)?;
     let metrics = Arc::new(SinkMetrics::new());
     let announcer = Announcer::new(Announcing::by_sink(settings, metrics.clone())?);
     let inbox = SinkInbox { announcer: announcer.clone(), metrics, longest_body: settings.longest_body };
@@ -65,9 +65,9 @@ fn look_at(destinations: &Destinations) -> anyhow::Result<()> {
             (Some(name), Err(error)) => problems.push(format!("{} {error}", name.as_str())),
             (Some(name), Ok(url)) => {
                 usable.push(name.as_str());
-                if url.doubt(destinations.kind).is_some() {
-                    let (destination, kind) = (name.as_str(), destinations.kind.as_str());
-                    tracing::warn!(destination, kind, "its host is not known to speak that; it is tried all the same");
+                if let Some(doubt) = url.doubt(destinations.kind) {
+                    let destination = format!("{}:{}", destinations.kind.as_str(), name.as_str());
+                    tracing::warn!(destination, %doubt, "a destination looks wrong; it is tried all the same");
                 }
             }
         }

@@ -30,13 +30,13 @@ pub async fn run(kind: SinkKind, name: &str) -> anyhow::Result<()> {
         Ok(url) => url,
         Err(error) => bail!("{destination} {error}{}", others(&settings.destinations)?),
     };
-    if url.doubt(kind).is_some() {
-        say(&format!("The host of {destination} is not known to speak {}; trying it all the same.", kind.as_str()))?;
+    if let Some(doubt) = url.doubt(kind) {
+        say(&format!("{destination} looks wrong: {doubt}. It is tried all the same."))?;
     }
     let event = sample_event(now())?;
     let notice = Notice::from_event(&event)?.context("the sample is no reload event")?;
     let announcing = Announcing::by_sink(&settings, Arc::new(SinkMetrics::new()))?;
-    match announcing.deliver(&name, vec![Telling { notice, event }]).await {
+    match announcing.deliver(&name, vec![Telling { notice, event: Some(event) }]).await {
         Ok(delivery) => tell(kind, &destination, &delivery),
         Err(error) => bail!("{destination} {error}"),
     }

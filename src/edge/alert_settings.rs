@@ -5,8 +5,7 @@
 //! Left out: everything that only `confroll sink` can set, which has its defaults.
 
 use super::destinations::Destinations;
-use super::setting_text::proxy;
-use super::sink_settings::{Network, ProxyUrl};
+use super::sink_settings::{Network, network};
 use super::variables::{SettingsError, Variables, unreadable};
 use crate::announce::destination::WebhookUrl;
 use crate::announce::sink_kind::SinkKind;
@@ -27,7 +26,7 @@ pub struct AlertSettings {
 impl AlertSettings {
     /// Reads the settings; `None` where alerts are not asked for.
     pub fn read(variables: &Variables) -> Result<Option<Self>, SettingsError> {
-        if variables.get("ALERT_ON_RELOAD") != Some("true") {
+        if variables.exactly("ALERT_ON_RELOAD") != Some("true") {
             return Ok(None);
         }
         let kind = match variables.get("ALERT_SINK").unwrap_or_default().to_lowercase().as_str() {
@@ -44,13 +43,11 @@ impl AlertSettings {
         })?;
         let url =
             WebhookUrl::parse(kind, url).map_err(|problem| unreadable("ALERT_WEBHOOK_URL", problem.to_string()))?;
-        let proxy = variables
-            .get("ALERT_WEBHOOK_PROXY")
-            .map(|text| proxy(text).map(ProxyUrl).map_err(|problem| unreadable("ALERT_WEBHOOK_PROXY", problem)));
+        let network = network("ALERT_WEBHOOK_PROXY", variables.get("ALERT_WEBHOOK_PROXY"), None)?;
         let info = variables.get("ALERT_ADDITIONAL_INFO").and_then(|text| clean(text, 300));
         Ok(Some(Self {
             destinations: Destinations { kind, folder: None, default_url: Some(url) },
-            network: Network { proxy: proxy.transpose()?, extra_ca: Vec::new() },
+            network,
             style: Style { prefix: info.map(|info| format!("{info} :")), ..Style::default() },
         }))
     }
@@ -69,7 +66,7 @@ mod tests {
 
     #[test]
     fn only_exactly_true_asks_for_alerts() {
-        for text in ["", "false", "True", "TRUE", "1", "yes"] {
+        for text in ["", " true", "false", "True", "TRUE", "1", "yes"] {
             assert!(read(&[("ALERT_ON_RELOAD", text), URL]).unwrap().is_none(), "{text}");
         }
         assert!(read(&[URL]).unwrap().is_none());

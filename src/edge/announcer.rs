@@ -19,9 +19,10 @@ use super::hold::{Due, Fate, Hold, Joined, Telling, Told};
 use super::reporter::now;
 use super::sink_metrics::SinkMetrics;
 use super::sink_refusal::Untold;
-use super::sink_settings::{SinkSettings, USUAL_WINDOW};
+use super::sink_settings::{Network, SinkSettings, USUAL_WINDOW};
 use crate::announce::answer::Verdict;
-use crate::announce::delivery::USUAL_WAIT;
+use crate::announce::answer_words::{Meaning, Word};
+use crate::announce::delivery::pause;
 use crate::announce::destination::DestinationName;
 use crate::announce::identity::message_uuid;
 use crate::announce::notice::{EventKey, Notice};
@@ -58,16 +59,16 @@ pub struct Announcing {
 #[derive(Clone)]
 pub struct Announcer {
     announcing: Arc<Announcing>,
-    lanes: Arc<Mutex<Lanes>>,
+    channels: Arc<Mutex<Channels>>,
 }
 
-struct Lanes {
-    by_name: HashMap<DestinationName, Arc<Lane>>,
+struct Channels {
+    by_name: HashMap<DestinationName, Arc<Channel>>,
     stage: Stage,
 }
 
 /// One destination.
-struct Lane {
+struct Channel {
     name: DestinationName,
     hold: Hold,
     changed: Notify,
@@ -77,120 +78,132 @@ impl Announcer {
     /// An announcer with nothing to tell.
     #[must_use]
     pub fn new(announcing: Announcing) -> Self {
-        let lanes = Lanes { by_name: HashMap::new(), stage: Stage::Open };
-        Self { announcing: Arc::new(announcing), lanes: Arc::new(Mutex::new(lanes)) }
+        let channels = Channels { by_name: HashMap::new(), stage: Stage::Open };
+        Self { announcing: Arc::new(announcing), channels: Arc::new(Mutex::new(channels)) }
     }
 
     /// Tells an event to a destination, and waits until it is told or cannot be.
-    pub async fn tell(&self, name: &DestinationName, telling: Telling) -> Told {
+    pub async fn tell(&self, name: &DestinationName, mut telling: Telling) -> Told {
+        let (destinations, metrics) = (&self.announcing.destinations, &self.announcing.metrics);
         // Before anything is kept for a name: only those that are there can be many.
-        let destinations = &self.announcing.destinations;
         if let Err(error) = destinations.find(name) {
+            let label = if error == NoDestination::Missing { None } else { Some(name) };
+            metrics.notifications(label, Untold::Destination(error).as_str(), 1);
             return Err(Untold::Destination(error));
         }
-        let lane = self.lane(name);
-        let told = match lane.hold.join(telling) {
+        if destinations.kind != SinkKind::Webhook {
+            telling.event = None;
+        }
+        let channel = self.channel(name);
+        let told = match channel.hold.join(telling) {
             Joined::PostedBefore => {
-                self.announcing.metrics.duplicate();
+                metrics.duplicate();
                 return Ok(());
             }
-            Joined::Paused(pause) => Err(Untold::Held(pause)),
+            Joined::NotNow(wait) => Err(Untold::Held(wait)),
             Joined::Waits(fate, told) => {
                 if fate == Fate::Again {
-                    self.announcing.metrics.duplicate();
+                    metrics.duplicate();
                 }
-                lane.changed.notify_one();
+                channel.changed.notify_one();
                 told.await.unwrap_or(Err(Untold::Broken))
             }
         };
-        let outcome = told.map_or_else(Untold::as_str, |()| "posted");
-        self.announcing.metrics.notifications(name, outcome, 1);
+        // What was tried is counted with its message.
+        if let Err(held @ Untold::Held(_)) = told {
+            metrics.notifications(Some(name), held.as_str(), 1);
+        }
         told
     }
 
     /// No more events will come: what waits is told at once.
     pub fn close(&self) {
-        let mut lanes = self.lanes();
-        lanes.stage = Stage::Closing;
-        for lane in lanes.by_name.values() {
-            lane.hold.close();
-            lane.changed.notify_one();
+        let mut channels = self.channels();
+        channels.stage = Stage::Closing;
+        for channel in channels.by_name.values() {
+            channel.hold.close();
+            channel.changed.notify_one();
         }
     }
 
-    /// The lane of a destination that is there; lanes live as long as the process.
-    fn lane(&self, name: &DestinationName) -> Arc<Lane> {
-        let mut lanes = self.lanes();
-        if let Some(lane) = lanes.by_name.get(name) {
-            return lane.clone();
+    /// The channel of a destination that is there; channels live as long as the process.
+    fn channel(&self, name: &DestinationName) -> Arc<Channel> {
+        let mut channels = self.channels();
+        if let Some(channel) = channels.by_name.get(name) {
+            return channel.clone();
         }
         let pace = self.announcing.destinations.kind.pace(self.announcing.window);
-        let lane = Arc::new(Lane { name: name.clone(), hold: Hold::new(pace, lanes.stage), changed: Notify::new() });
-        lanes.by_name.insert(name.clone(), lane.clone());
-        tokio::spawn(work(self.announcing.clone(), lane.clone()));
-        lane
+        let channel =
+            Arc::new(Channel { name: name.clone(), hold: Hold::new(pace, channels.stage), changed: Notify::new() });
+        channels.by_name.insert(name.clone(), channel.clone());
+        tokio::spawn(work(self.announcing.clone(), channel.clone()));
+        channel
     }
 
-    fn lanes(&self) -> MutexGuard<'_, Lanes> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn channels(&self) -> MutexGuard<'_, Channels> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn work(announcing: Arc<Announcing>, lane: Arc<Lane>) {
+async fn work(announcing: Arc<Announcing>, channel: Arc<Channel>) {
     loop {
-        match lane.hold.due() {
-            Due::Nothing => lane.changed.notified().await,
+        match channel.hold.due() {
+            Due::Nothing => channel.changed.notified().await,
             // Either way it is asked anew.
-            Due::After(wait) => drop(timeout(wait, lane.changed.notified()).await),
+            Due::After(wait) => drop(timeout(wait, channel.changed.notified()).await),
             Due::Post(tellings) => {
-                let (announcing, lane) = (announcing.clone(), lane.clone());
-                tokio::spawn(async move { post(&announcing, &lane, tellings).await });
+                let (announcing, channel) = (announcing.clone(), channel.clone());
+                tokio::spawn(async move { post(&announcing, &channel, tellings).await });
             }
         }
     }
 }
 
-async fn post(announcing: &Announcing, lane: &Lane, tellings: Vec<Telling>) {
+async fn post(announcing: &Announcing, channel: &Channel, tellings: Vec<Telling>) {
     let keys: Vec<EventKey> = tellings.iter().map(|telling| telling.notice.key.clone()).collect();
     let began = Instant::now();
-    let delivered = AssertUnwindSafe(announcing.deliver(&lane.name, tellings)).catch_unwind().await;
+    let delivered = AssertUnwindSafe(announcing.deliver(&channel.name, tellings)).catch_unwind().await;
     let (told, pause) = match delivered {
         Ok(Ok(delivery)) => {
-            announcing.log(&lane.name, &keys, &delivery, began.elapsed());
-            match delivery.verdict {
-                Verdict::Posted => (Ok(()), None),
-                Verdict::TooFast(_, hint) => (Err(Untold::Refused(delivery)), Some(hint.unwrap_or(USUAL_WAIT))),
-                _ => (Err(Untold::Refused(delivery)), None),
-            }
+            announcing.log(&channel.name, &keys, &delivery, began.elapsed());
+            let told = if delivery.verdict == Verdict::Posted { Ok(()) } else { Err(Untold::Refused(delivery)) };
+            (told, pause(delivery.verdict))
         }
         Ok(Err(error)) => (Err(Untold::Destination(error)), None),
         // The panic itself is logged by the hook.
         Err(_) => (Err(Untold::Broken), None),
     };
-    lane.hold.done(keys.iter(), told, pause);
-    lane.changed.notify_one();
+    announcing.metrics.notifications(Some(&channel.name), told.map_or_else(Untold::as_str, |()| "posted"), keys.len());
+    channel.hold.done(keys.iter(), told, pause);
+    channel.changed.notify_one();
 }
 
 impl Announcing {
     /// As `confroll sink` is set.
     pub fn by_sink(settings: &SinkSettings, metrics: Arc<SinkMetrics>) -> Result<Self, NoClient> {
         Ok(Self {
-            destinations: settings.destinations.clone(),
-            webhook: ChatWebhook::new(settings.destinations.kind, &settings.network)?,
-            style: settings.style.clone(),
             window: settings.window,
             event_mode: settings.event_mode,
             signing_key: settings.signing_key.clone(),
-            metrics,
+            ..Self::usual(&settings.destinations, &settings.network, &settings.style, metrics)?
         })
     }
 
     /// As the peer's alerts are set, with our defaults for the rest.
     pub fn by_alerts(settings: &AlertSettings, metrics: Arc<SinkMetrics>) -> Result<Self, NoClient> {
+        Self::usual(&settings.destinations, &settings.network, &settings.style, metrics)
+    }
+
+    fn usual(
+        destinations: &Destinations,
+        network: &Network,
+        style: &Style,
+        metrics: Arc<SinkMetrics>,
+    ) -> Result<Self, NoClient> {
         Ok(Self {
-            destinations: settings.destinations.clone(),
-            webhook: ChatWebhook::new(settings.destinations.kind, &settings.network)?,
-            style: settings.style.clone(),
+            destinations: destinations.clone(),
+            webhook: ChatWebhook::new(destinations.kind, network)?,
+            style: style.clone(),
             window: USUAL_WINDOW,
             event_mode: EventMode::default(),
             signing_key: None,
@@ -215,7 +228,7 @@ impl Announcing {
             tellings.into_iter().map(|telling| (telling.notice, telling.event)).unzip();
         let kind = self.destinations.kind;
         let message = match (kind, events.first()) {
-            (SinkKind::Webhook, Some(event)) => self.unchanged(event, &notices),
+            (SinkKind::Webhook, Some(Some(event))) => self.unchanged(event, &notices),
             _ => chat_message(kind, &notices, &self.style),
         };
         message.unwrap_or_else(|| unreachable!("a batch is never empty"))
@@ -241,18 +254,21 @@ impl Announcing {
                 tracing::warn!(destination, events, ids, status, ms, "posted as text alone, as its layout was refused");
             }
             None => tracing::info!(destination, events, ids, status, ms, "posted"),
-            Some(word) => {
-                tracing::error!(
+            Some(Word { word, advice, meaning: Meaning::Later | Meaning::TooFast, .. }) => {
+                tracing::warn!(
                     destination,
                     events,
                     ids,
                     status,
                     ms,
                     outcome,
-                    word = word.word,
-                    advice = word.advice,
-                    "not posted"
+                    word,
+                    advice,
+                    "not posted; it comes again"
                 );
+            }
+            Some(Word { word, advice, .. }) => {
+                tracing::error!(destination, events, ids, status, ms, outcome, word, advice, "not posted");
             }
         }
     }

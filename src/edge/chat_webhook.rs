@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use http::header::RETRY_AFTER;
 use reqwest::{Client, NoProxy, Proxy, Response, redirect, retry};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
+use super::reporter::now;
 use super::sink_settings::Network;
-use crate::announce::answer::{Answer, NoAnswer, Verdict, verdict};
+use crate::announce::answer::{Answer, NoAnswer, Verdict, verdict, verdict_of_status};
 use crate::announce::delivery::{Once, Step, Tried, step};
 use crate::announce::destination::WebhookUrl;
 use crate::announce::payload::{Message, Post};
@@ -26,7 +27,7 @@ const ATTEMPT: Duration = Duration::from_secs(5);
 /// How long a message may take, with all its attempts and waits: less than a Trigger waits, the hold included.
 const MESSAGE: Duration = Duration::from_secs(9);
 /// How much of an answer is read: Google Chat sends the message back.
-const LONGEST_ANSWER: usize = 64 * 1024;
+const LONGEST_ANSWER: usize = 256 * 1024;
 
 /// A client for the webhooks of one kind.
 #[derive(Clone)]
@@ -81,30 +82,25 @@ impl ChatWebhook {
         Ok(Self { client: builder.build().map_err(|_| NoClient)?, kind })
     }
 
-    /// Posts a message, in its plain form or once more where that may help.
+    /// Posts a message, in its plain form or once more where that may help and time allows.
     pub async fn deliver(&self, url: &WebhookUrl, message: &Message) -> Delivery {
-        let late = Delivery { verdict: NoAnswer::Timeout.verdict(), status: None, form: Form::Full };
-        timeout(MESSAGE, self.attempts(url, message)).await.unwrap_or(late)
-    }
-
-    async fn attempts(&self, url: &WebhookUrl, message: &Message) -> Delivery {
-        let mut tried = Tried::default();
+        let deadline = Instant::now() + MESSAGE;
+        let mut tried =
+            Tried { plain: if message.plain.is_none() { Once::Spent } else { Once::Open }, ..Tried::default() };
         let (mut post, mut form) = (&message.full, Form::Full);
-        if message.plain.is_none() {
-            tried.plain = Once::Spent;
-        }
         loop {
-            let (verdict, status) = self.attempt(url, post).await;
+            let late = (NoAnswer::Timeout.verdict(), None);
+            let (verdict, status) = timeout_at(deadline, self.attempt(url, post)).await.unwrap_or(late);
             match (step(verdict, tried), &message.plain) {
                 (Step::Plain, Some(plain)) => {
                     tried.plain = Once::Spent;
                     (post, form) = (plain, Form::Plain);
                 }
-                (Step::Wait(wait), _) => {
+                (Step::Wait(wait), _) if Instant::now() + wait < deadline => {
                     tried.waited = Once::Spent;
                     sleep(wait).await;
                 }
-                (Step::Plain | Step::Done, _) => return Delivery { verdict, status, form },
+                _ => return Delivery { verdict, status, form },
             }
         }
     }
@@ -117,15 +113,24 @@ impl ChatWebhook {
             Err(error) => return (no_answer(&error).verdict(), None),
         };
         let status = response.status().as_u16();
-        let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        if let Some(verdict) = verdict_of_status(self.kind, status) {
+            return (verdict, Some(status));
+        }
+        let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?));
         match body(response).await {
-            Ok(body) => {
-                let answer = Answer { status, body: &body, retry_after: retry_after.map(Duration::from_secs) };
-                (verdict(self.kind, answer), Some(status))
-            }
+            Ok(body) => (verdict(self.kind, Answer { status, body: &body, retry_after }), Some(status)),
             Err(error) => (no_answer(&error).verdict(), Some(status)),
         }
     }
+}
+
+/// `Retry-After` is seconds or a date.
+fn retry_after(text: &str) -> Option<Duration> {
+    let of_date = || {
+        let at = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+        Duration::try_from(at.duration_since(now())).ok()
+    };
+    text.trim().parse().ok().map(Duration::from_secs).or_else(of_date)
 }
 
 async fn body(mut response: Response) -> Result<Vec<u8>, reqwest::Error> {

@@ -24,6 +24,12 @@ const REMEMBERED: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 /// For how long: a Broker's last attempt comes about a minute after the first.
 const REMEMBERED_FOR: Duration = Duration::from_mins(10);
 
+/// How many events may wait for one destination: more than a burst, and less than the memory of a small pod.
+const MOST_WAITING: usize = 2000;
+
+/// When it is worth asking again for a turn.
+const A_TURN: Duration = Duration::from_secs(1);
+
 /// What became of an event: told, or why not.
 pub type Told = Result<(), Untold>;
 
@@ -32,8 +38,8 @@ pub type Told = Result<(), Untold>;
 pub struct Telling {
     /// What the event says.
     pub notice: Notice,
-    /// The event itself, for those who want it unchanged.
-    pub event: Event,
+    /// The event itself, where it is wanted unchanged.
+    pub event: Option<Event>,
 }
 
 /// All that waits for one destination.
@@ -68,8 +74,8 @@ pub enum Joined {
     Waits(Fate, oneshot::Receiver<Told>),
     /// It was posted before.
     PostedBefore,
-    /// The service asked for a pause.
-    Paused(Duration),
+    /// The service asked for a pause, or too many wait.
+    NotNow(Duration),
 }
 
 /// Whether an event came before.
@@ -112,7 +118,7 @@ impl Hold {
     pub fn join(&self, telling: Telling) -> Joined {
         let (key, now) = (telling.notice.key.clone(), Instant::now());
         let mut state = self.state();
-        if state.posted.get(&key).is_some_and(|at| now - *at < REMEMBERED_FOR) {
+        if state.posted.peek(&key).is_some_and(|at| now - *at < REMEMBERED_FOR) {
             return Joined::PostedBefore;
         }
         let (sender, receiver) = oneshot::channel();
@@ -121,7 +127,10 @@ impl Hold {
             return Joined::Waits(Fate::Again, receiver);
         }
         if let Some(until) = state.paused_until.filter(|until| *until > now) {
-            return Joined::Paused(until - now);
+            return Joined::NotNow(until - now);
+        }
+        if state.queue.len() >= MOST_WAITING {
+            return Joined::NotNow(A_TURN);
         }
         state.waiters.insert(key, vec![sender]);
         state.queue.push_back(Held { telling, since: now });
@@ -143,8 +152,7 @@ impl Hold {
                 }
                 Next::GiveBack => {
                     let Some(held) = state.queue.pop_front() else { return Due::Nothing };
-                    state
-                        .answer(&held.telling.notice.key, Err(Untold::Held(self.pace.gap.max(Duration::from_secs(1)))));
+                    state.answer(&held.telling.notice.key, Err(Untold::Held(A_TURN)));
                 }
             }
         }
@@ -162,8 +170,10 @@ impl Hold {
             }
             state.answer(key, told);
         }
+        state.forget(now);
         if let Some(pause) = pause {
-            state.paused_until = Some(now + pause);
+            // A longer one that was asked for before still counts.
+            state.paused_until = state.paused_until.max(Some(now + pause));
             while let Some(held) = state.queue.pop_front() {
                 state.answer(&held.telling.notice.key, Err(Untold::Held(pause)));
             }
@@ -193,10 +203,133 @@ impl State {
         }
     }
 
+    /// Forgets what was posted too long ago to come again.
+    fn forget(&mut self, now: Instant) {
+        while self.posted.peek_lru().is_some_and(|(_, at)| now - *at >= REMEMBERED_FOR) {
+            self.posted.pop_lru();
+        }
+    }
+
     fn answer(&mut self, key: &EventKey, told: Told) {
         for waiter in self.waiters.remove(key).unwrap_or_default() {
             // Nobody waits any more where the request was given up.
             let _ = waiter.send(told);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::announce::notice::NoticedOutcome;
+    use crate::announce::sink_kind::SinkKind;
+
+    fn hold() -> Hold {
+        Hold::new(SinkKind::Slack.pace(Duration::from_secs(1)), Stage::Open)
+    }
+
+    fn telling(id: usize) -> Telling {
+        let notice = Notice {
+            key: EventKey { source: "s".to_owned(), id: id.to_string() },
+            outcome: NoticedOutcome::Reloaded,
+            cluster: None,
+            namespace: None,
+            kind: None,
+            name: "api".to_owned(),
+            sources: Vec::new(),
+            reason: None,
+            at: None,
+            link: None,
+        };
+        Telling { notice, event: None }
+    }
+
+    fn waits(joined: Joined) -> oneshot::Receiver<Told> {
+        match joined {
+            Joined::Waits(_, told) => told,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn posted(due: Due) -> Vec<EventKey> {
+        match due {
+            Due::Post(tellings) => tellings.into_iter().map(|telling| telling.notice.key).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_acknowledged_before_it_is_posted() {
+        let hold = hold();
+        let mut told = waits(hold.join(telling(1)));
+        assert!(matches!(hold.due(), Due::After(wait) if wait == Duration::from_secs(1)));
+        advance(Duration::from_secs(1)).await;
+        let keys = posted(hold.due());
+        assert!(told.try_recv().is_err());
+        hold.done(keys.iter(), Ok(()), None);
+        assert_eq!(told.await, Ok(Ok(())));
+        assert!(matches!(hold.join(telling(1)), Joined::PostedBefore));
+        advance(REMEMBERED_FOR).await;
+        waits(hold.join(telling(1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_waits_for_any_more_is_told_all_the_same_and_known_when_it_comes_again() {
+        let hold = hold();
+        drop(waits(hold.join(telling(1))));
+        advance(Duration::from_secs(1)).await;
+        let keys = posted(hold.due());
+        hold.done(keys.iter(), Ok(()), None);
+        assert!(matches!(hold.join(telling(1)), Joined::PostedBefore));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_gets_no_turn_for_ten_seconds_is_given_back_and_the_one_on_its_way_is_not() {
+        let hold = hold();
+        let first = waits(hold.join(telling(1)));
+        advance(Duration::from_secs(1)).await;
+        let keys = posted(hold.due());
+        let second = waits(hold.join(telling(2)));
+        advance(LONGEST_HOLD).await;
+        assert!(matches!(hold.due(), Due::Nothing));
+        assert_eq!(second.await, Ok(Err(Untold::Held(A_TURN))));
+        hold.done(keys.iter(), Ok(()), None);
+        assert_eq!(first.await, Ok(Ok(())));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_gives_back_who_waits_and_refuses_who_comes_and_a_longer_one_wins() {
+        let hold = hold();
+        waits(hold.join(telling(1)));
+        advance(Duration::from_secs(1)).await;
+        let keys = posted(hold.due());
+        let waiting = waits(hold.join(telling(2)));
+        let pause = Duration::from_secs(30);
+        hold.done(keys.iter(), Err(Untold::Broken), Some(pause));
+        assert_eq!(waiting.await, Ok(Err(Untold::Held(pause))));
+        hold.done(keys.iter(), Err(Untold::Broken), Some(Duration::from_secs(1)));
+        assert!(matches!(hold.join(telling(3)), Joined::NotNow(wait) if wait == pause));
+        advance(pause).await;
+        waits(hold.join(telling(3)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_queue_has_an_end() {
+        let hold = hold();
+        for id in 0..MOST_WAITING {
+            waits(hold.join(telling(id)));
+        }
+        assert!(matches!(hold.join(telling(MOST_WAITING)), Joined::NotNow(_)));
+        assert!(matches!(hold.join(telling(0)), Joined::Waits(Fate::Again, _)), "it waits already");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_ends_waits_for_no_company() {
+        let hold = hold();
+        waits(hold.join(telling(1)));
+        hold.close();
+        assert_eq!(posted(hold.due()).len(), 1);
     }
 }

@@ -42,6 +42,7 @@ impl SinkInbox {
         Router::new()
             .route("/", post(receive_default))
             .route("/d/{name}", post(receive))
+            .fallback(|| async { SinkRefusal::NoName })
             .merge(platform_routes(move |accept| metrics.render(accept)))
             .layer(DefaultBodyLimit::max(self.longest_body))
             .with_state(self)
@@ -73,7 +74,7 @@ async fn act(
         return Ok(StatusCode::NO_CONTENT);
     };
     let Some(name) = name else { return Err(SinkRefusal::NoName) };
-    match inbox.announcer.tell(&name, Telling { notice, event }).await {
+    match inbox.announcer.tell(&name, Telling { notice, event: Some(event) }).await {
         Ok(()) => Ok(StatusCode::ACCEPTED),
         Err(untold) => Err(SinkRefusal::Untold(name, untold)),
     }

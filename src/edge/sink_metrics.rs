@@ -56,9 +56,11 @@ impl SinkMetrics {
         metrics
     }
 
-    /// Counts events: `posted`, or a word of sink_refusal.rs.
-    pub fn notifications(&self, destination: &DestinationName, outcome: &'static str, events: usize) {
-        let labels = ByOutcome { destination: destination.as_str().to_owned(), outcome };
+    /// Counts events: `posted`, or a word of sink_refusal.rs. A destination that is not there has no name here, as
+    /// anything can be asked for.
+    pub fn notifications(&self, destination: Option<&DestinationName>, outcome: &'static str, events: usize) {
+        let destination = destination.map_or("", DestinationName::as_str).to_owned();
+        let labels = ByOutcome { destination, outcome };
         self.notifications.get_or_create(&labels).inc_by(events as u64);
     }
 

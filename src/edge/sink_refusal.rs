@@ -16,7 +16,7 @@ use super::destinations::NoDestination;
 use super::event_reader::EventError;
 use crate::announce::answer::Verdict;
 use crate::announce::answer_words::Word;
-use crate::announce::delivery::USUAL_WAIT;
+use crate::announce::delivery::pause;
 use crate::announce::destination::DestinationName;
 use crate::announce::notice::NoticeError;
 
@@ -27,7 +27,7 @@ pub enum SinkRefusal {
     BadEvent(EventError),
     /// It is one, and says nothing that can be told.
     BadNotice(NoticeError),
-    /// The path names no destination that could be there.
+    /// The path names no destination that could ever be there.
     NoName,
     /// It was there and could not be told.
     Untold(DestinationName, Untold),
@@ -55,7 +55,7 @@ impl Untold {
             Self::Destination(NoDestination::Url(_)) => "bad-destination",
             Self::Refused(delivery) => delivery.verdict.as_str(),
             Self::Held(_) => "too-fast",
-            Self::Broken => "upstream-unavailable",
+            Self::Broken => "internal-error",
         }
     }
 
@@ -79,7 +79,9 @@ impl Untold {
     fn retry_after(self) -> Option<Duration> {
         match self {
             Self::Held(wait) => Some(wait),
-            Self::Refused(Delivery { verdict: Verdict::TooFast(_, hint), .. }) => Some(hint.unwrap_or(USUAL_WAIT)),
+            Self::Refused(Delivery { verdict: Verdict::TooFast(word, hint), .. }) => {
+                pause(Verdict::TooFast(word, hint))
+            }
             _ => None,
         }
     }
@@ -88,8 +90,8 @@ impl Untold {
     fn details(self) -> String {
         let delivery = match self {
             Self::Refused(delivery) => delivery,
-            Self::Destination(NoDestination::Url(problem)) => return format!(" {problem}"),
-            _ => return String::new(),
+            Self::Destination(problem) => return format!(" {problem}"),
+            Self::Held(_) | Self::Broken => return String::new(),
         };
         let status = delivery.status.map(|status| format!(", it answered {status}")).unwrap_or_default();
         let word = delivery.verdict.word().map(|Word { word, .. }| format!(", {word}")).unwrap_or_default();
@@ -97,22 +99,38 @@ impl Untold {
     }
 }
 
-impl IntoResponse for SinkRefusal {
-    fn into_response(self) -> Response {
-        let (status, text, retry_after) = match self {
+impl SinkRefusal {
+    /// What is wrong, where nobody else has said it: a message is logged as a whole, by who sent it.
+    fn log(&self, status: StatusCode, reason: &str) {
+        let status = status.as_u16();
+        match self {
+            Self::Untold(_, Untold::Refused(_)) => {}
+            Self::Untold(_, Untold::Held(_)) => tracing::debug!(status, reason, "an event has to come again"),
+            _ => tracing::warn!(status, reason, "an event was not told"),
+        }
+    }
+
+    fn answer(&self) -> (StatusCode, String, Option<Duration>) {
+        match self {
             Self::BadEvent(error) => (error.status(), format!("bad-event: {error}"), None),
             Self::BadNotice(error) => (StatusCode::BAD_REQUEST, format!("bad-event: {error}"), None),
-            // The name is not repeated: it may be a URL in the wrong place.
+            // What the path says is not repeated: it may be a URL in the wrong place.
             Self::NoName => {
-                let text = "no-such-destination: its name may only hold a-z, 0-9 and '-', 1 to 63 of them".to_owned();
-                (StatusCode::NOT_FOUND, text, None)
+                let text = "bad-destination: the path is / or /d/NAME, with a name of 1 to 63 of a-z, 0-9 and '-'";
+                (StatusCode::FAILED_DEPENDENCY, text.to_owned(), None)
             }
             Self::Untold(name, untold) => {
                 let text = format!("{}: {}{}", untold.as_str(), name.as_str(), untold.details());
                 (untold.status(), text, untold.retry_after())
             }
-        };
-        tracing::warn!(status = status.as_u16(), reason = text, "an event was not told");
+        }
+    }
+}
+
+impl IntoResponse for SinkRefusal {
+    fn into_response(self) -> Response {
+        let (status, text, retry_after) = self.answer();
+        self.log(status, &text);
         let mut response = (status, text).into_response();
         if let Some(wait) = retry_after {
             // Whole seconds, and not one too few.

@@ -111,7 +111,7 @@ Settings (environment):
   CONFROLL_PROXY               the proxy's URL [HTTPS_PROXY, NO_PROXY]
   CONFROLL_EXTRA_CA_FILE       certificate authorities to trust besides the
                                system's and Knative's, as PEM
-  CONFROLL_LONGEST_BODY        longest body of an event, in bytes [1048576]
+  CONFROLL_LONGEST_BODY        longest body of an event, in bytes [131072]
   CONFROLL_LOG_LEVEL           error, warn, info, debug or trace [info]
   CONFROLL_LOG_FORMAT          text or json [text]";
 
@@ -129,7 +129,7 @@ impl SinkSettings {
             window: window(&ours)?,
             event_mode: read("CONFROLL_EVENT_MODE", ours.event_mode.as_deref(), "structured", event_mode)?,
             signing_key: given(&ours.signing_key_file).map(|path| signing_key(&path)).transpose()?,
-            longest_body: read("CONFROLL_LONGEST_BODY", ours.longest_body.as_deref(), "1048576", count)?,
+            longest_body: read("CONFROLL_LONGEST_BODY", ours.longest_body.as_deref(), "131072", count)?,
             log: log(ours.log_level.as_deref(), ours.log_format.as_deref())?,
         })
     }

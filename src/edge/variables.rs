@@ -89,6 +89,12 @@ impl Variables {
         written(self.0.get(name).map(String::as_str))
     }
 
+    /// The value of a variable as it stands there, for those that somebody else has defined so.
+    #[must_use]
+    pub fn exactly(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
     /// The variables with our prefix as the fields of `T`; one that has no field is an error.
     pub(super) fn ours<T: DeserializeOwned>(&self, command: &'static str) -> Result<T, SettingsError> {
         let ours = self.0.iter().filter(|(name, _)| name.starts_with(PREFIX) && !is_service_link(name));

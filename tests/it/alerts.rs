@@ -57,7 +57,7 @@ async fn every_sink_of_the_peer_is_told_reloads_and_failures_with_its_prefix() {
         let announcer = Announcer::new(announcing);
         for event in [reload_of("api"), failure_of("web", "exceeded quota")] {
             let notice = Notice::from_event(&event).unwrap().unwrap();
-            announcer.tell(&DestinationName::default_one(), Telling { notice, event }).await.unwrap();
+            announcer.tell(&DestinationName::default_one(), Telling { notice, event: Some(event) }).await.unwrap();
         }
         let of_double = double.requests().into_iter().filter(|request| request.service == Some(service));
         let mut said: Vec<String> = of_double.map(|request| String::from_utf8(request.body).unwrap()).collect();

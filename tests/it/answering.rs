@@ -253,10 +253,13 @@ async fn a_destination_may_come_go_and_change_while_the_sink_runs() {
     let double = ChatDouble::start().await.unwrap();
     let sink = Sink::to(&double, Service::Webhook, &["first"]).await;
     let answered = sink.tell("second", &reload()).await;
-    assert_eq!((answered.status, answered.body.as_str()), (404, "no-such-destination: second"));
+    assert_eq!((answered.status, answered.body.as_str()), (404, "no-such-destination: second is not there"));
     let answered = sink.tell(&format!("..%2F{CANARY}"), &reload()).await;
-    assert_eq!(answered.status, 404);
+    assert_eq!(answered.status, 424);
     assert!(!answered.body.contains(CANARY));
+    let wrong_path = send(&sink.http, &format!("{}/second/{CANARY}", sink.url), &reload()).await;
+    assert_eq!(wrong_path.status, 424);
+    assert!(wrong_path.body.contains("/d/NAME") && !wrong_path.body.contains(CANARY), "{wrong_path:?}");
     let second = sink.folder.path().join("second");
     std::fs::write(&second, "http://not-loopback.example/").unwrap();
     let answered = sink.tell("second", &reload()).await;

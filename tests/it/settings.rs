@@ -122,7 +122,7 @@ fn a_setting_of_a_sink_that_cannot_be_read_or_has_no_effect_stops_the_start() {
         ("slack", "CONFROLL_EVENT_MODE", "binary", "confroll sink webhook"),
         ("slack", "CONFROLL_SIGNING_KEY_FILE", "/no/such/hunter2", "confroll sink webhook"),
         ("webhook", "CONFROLL_SIGNING_KEY_FILE", "/no/such/hunter2", "cannot be read"),
-        ("webhook", "CONFROLL_SIGNING_KEY_FILE", "/dev/null", "too short"),
+        ("webhook", "CONFROLL_SIGNING_KEY_FILE", "/dev/null", "whsec_"),
         ("slack", "CONFROLL_PROXY", "hunter2", "http://HOST:PORT"),
         ("slack", "CONFROLL_EXTRA_CA_FILE", "/no/such/hunter2", "cannot be read"),
         ("slack", "CONFROLL_EXTRA_CA_FILE", "/dev/null", "without certificates"),

@@ -100,7 +100,7 @@ async fn a_signed_webhook_can_be_verified() {
 #[test]
 fn no_format_of_the_settings_shows_a_secret() {
     let key = std::env::temp_dir().join(format!("confroll-shown-key-{}", std::process::id()));
-    std::fs::write(&key, "hunter2hunter2hunter2").unwrap();
+    std::fs::write(&key, "whsec_hunter2hunter2hunter2hunter2hunt").unwrap();
     let settings = [
         ("CONFROLL_WEBHOOK_URL", "https://hunter2:hunter2@hooks.example/hunter2?hunter2"),
         ("CONFROLL_PROXY", "http://hunter2:hunter2@proxy.example"),
