@@ -151,13 +151,13 @@ async fn each_request_is_audited_with_its_user_and_answer() {
 #[tokio::test]
 async fn the_function_is_found_at_its_own_port_in_a_clean_environment() {
     let folder = RunFolder::new().unwrap();
-    let program = script(folder.path(), "confroll", "echo listening on 127.0.0.1:$PORT$K_SINK; env; exec sleep 60");
+    let program = script(folder.path(), "confroll", "env; echo listening on 127.0.0.1:$PORT$K_SINK; sleep 60");
     let options = FunctionOptions { env: vec![("PORT", "4711".to_owned())], ..FunctionOptions::default() };
     let function = Function::start(&program, options).await.unwrap();
     assert_eq!(function.url(), "http://127.0.0.1:4711");
     assert!(!function.log().contains("CARGO"), "{}", function.log());
     assert!(function.rss_peak_bytes().unwrap() > 100_000);
-    assert!(!function.stop().await.unwrap().success(), "sleep ends by the signal");
+    assert!(!function.stop().await.unwrap().success(), "the shell ends by the signal");
 }
 
 #[tokio::test]
