@@ -21,7 +21,8 @@
 //! 5. One workload that cannot be patched never keeps another from being patched. ([`edge::reload_run`])
 //! 6. No Secret value, and nothing from which one could be guessed, is logged, stored, emitted or shown.
 //!    ([`reload::content`], [`edge::telemetry`], [`announce::destination`])
-//! 7. A reload event is acknowledged only after its message was posted. ([`edge::hold`])
+//! 7. A change that no event told is acted on by the next sweep, once. ([`reload::sweep`], [`edge::sweep`])
+//! 8. A reload event is acknowledged only after its message was posted. ([`edge::hold`])
 
 pub mod announce;
 pub mod command;

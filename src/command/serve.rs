@@ -8,15 +8,17 @@ use tokio::net::TcpListener;
 
 use super::stop_signal;
 use crate::edge::cluster::Cluster;
-use crate::edge::config::{KeyOrigin, Settings};
+use crate::edge::config::{AtStart, KeyOrigin, Settings};
 use crate::edge::inbox::Inbox;
 use crate::edge::lane::Lanes;
 use crate::edge::metrics::Metrics;
 use crate::edge::outbox::Outbox;
 use crate::edge::reload_run::ReloadRun;
-use crate::edge::reporter::Reporter;
+use crate::edge::reporter::{Reporter, now};
+use crate::edge::sweep::Sweep;
 use crate::edge::telemetry;
 use crate::edge::variables::Variables;
+use crate::reload::record::EventTag;
 
 /// Runs the function with the settings of the environment until SIGTERM or SIGINT.
 pub async fn run() -> anyhow::Result<()> {
@@ -41,9 +43,18 @@ pub async fn serve(
 ) -> anyhow::Result<()> {
     let inbox = inbox(client, settings)?;
     tracing::info!("listening on {}", listener.local_addr()?);
+    if settings.sweep_at_start == AtStart::Sweep {
+        let sweep = inbox.sweep.clone();
+        tokio::spawn(async move { sweep.run(&at_start()).await });
+    }
     axum::serve(listener, inbox.router()).with_graceful_shutdown(stop).await?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// What a sweep at the start is called in records: other for each start.
+fn at_start() -> EventTag {
+    EventTag::of("confroll serve", &now().to_string())
 }
 
 fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox> {
@@ -68,11 +79,8 @@ fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox> {
         rules: rules.clone(),
         metrics: metrics.clone(),
     };
-    let run = ReloadRun { cluster, rules, reporter, metrics: metrics.clone() };
-    Ok(Inbox {
-        lanes: Lanes::new(Arc::new(run), settings.pace.settle),
-        metrics,
-        deadline: settings.pace.request_deadline,
-        longest_body: settings.longest_body,
-    })
+    let run = ReloadRun { cluster: cluster.clone(), rules: rules.clone(), reporter, metrics: metrics.clone() };
+    let lanes = Lanes::new(Arc::new(run), settings.pace.settle);
+    let sweep = Sweep::new(cluster, rules, lanes.clone(), metrics.clone());
+    Ok(Inbox { lanes, sweep, metrics, deadline: settings.pace.request_deadline, longest_body: settings.longest_body })
 }

@@ -36,15 +36,15 @@ const READS: usize = 32;
 /// Lists on their way at once: not behind the reads, as a whole batch waits for each, and few, as they are large.
 const LISTS: usize = 8;
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+pub(super) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// The API server of one cluster.
 #[derive(Clone)]
 pub struct Cluster {
     client: Client,
-    rules: Arc<Rules>,
+    pub(super) rules: Arc<Rules>,
     deadline: Duration,
     reads: Arc<Semaphore>,
     lists: Arc<Semaphore>,
@@ -113,7 +113,7 @@ impl Cluster {
         let call = Call::new("list", kind.plural, namespace);
         let mut workloads = Vec::new();
         let take = |json: &str| {
-            let page = Workload::read_page(kind, namespace, json, &self.rules)?;
+            let page = Workload::read_page(kind, Some(namespace), json, &self.rules)?;
             for error in page.unreadable {
                 tracing::error!(%error, "a workload is left out");
             }
@@ -165,7 +165,7 @@ impl Cluster {
     }
 
     /// Reads a collection page by page. `take` gets each as JSON and gives back the token of the next.
-    async fn pages(
+    pub(super) async fn pages(
         &self,
         call: &Call,
         collection: &str,

@@ -16,7 +16,8 @@ use crate::reload::source_object::ShapeError;
 pub struct Call {
     verb: &'static str,
     resource: &'static str,
-    namespace: Namespace,
+    /// `None`: all namespaces.
+    namespace: Option<Namespace>,
     tense: Tense,
 }
 
@@ -31,7 +32,17 @@ impl Call {
     /// A call on what is there now.
     #[must_use]
     pub fn new(verb: &'static str, resource: &'static str, namespace: &Namespace) -> Self {
-        Self { verb, resource, namespace: namespace.clone(), tense: Tense::Present }
+        Self { verb, resource, namespace: Some(namespace.clone()), tense: Tense::Present }
+    }
+
+    /// A call on what is there now, in all namespaces.
+    #[must_use]
+    pub fn everywhere(verb: &'static str, resource: &'static str) -> Self {
+        Self { verb, resource, namespace: None, tense: Tense::Present }
+    }
+
+    fn scope(&self) -> String {
+        self.namespace.as_ref().map_or("all namespaces".to_owned(), |namespace| format!("namespace {namespace}"))
     }
 
     /// A call on what was there at an earlier version.
@@ -43,7 +54,7 @@ impl Call {
 
 impl std::fmt::Display for Call {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} in namespace {}", self.verb, self.resource, self.namespace)
+        write!(f, "{} {} in {}", self.verb, self.resource, self.scope())
     }
 }
 
@@ -70,16 +81,14 @@ pub enum ClusterError {
         status: StatusCode,
     },
     /// A right is missing.
-    #[error(
-        "a right is missing: allow the verb {verb:?} on {resource:?} in namespace {namespace} to Confroll's service account"
-    )]
+    #[error("a right is missing: allow the verb {verb:?} on {resource:?} in {scope} to Confroll's service account")]
     Forbidden {
         /// The verb of the missing rule.
         verb: &'static str,
         /// Its resource.
         resource: &'static str,
         /// Where it is missing.
-        namespace: String,
+        scope: String,
     },
     /// The object is not there.
     #[error("not found")]
@@ -132,10 +141,10 @@ impl ClusterError {
     pub(super) fn refused(call: &Call, status: StatusCode, body: &[u8]) -> Self {
         let message = serde_json::from_slice::<Status>(body).unwrap_or_default().message.unwrap_or_default();
         match status.as_u16() {
-            401 => Self::Forbidden { verb: call.verb, resource: call.resource, namespace: call.namespace.to_string() },
+            401 => Self::Forbidden { verb: call.verb, resource: call.resource, scope: call.scope() },
             // RBAC and an admission webhook both answer 403; only RBAC speaks of a user.
             403 if message.contains("is forbidden: User ") => {
-                Self::Forbidden { verb: call.verb, resource: call.resource, namespace: call.namespace.to_string() }
+                Self::Forbidden { verb: call.verb, resource: call.resource, scope: call.scope() }
             }
             404 => Self::NotFound,
             409 => Self::Conflict,

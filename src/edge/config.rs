@@ -12,7 +12,7 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::setting_text::{cluster, count, duration, link, unmarked};
+use super::setting_text::{at_start, cluster, count, duration, link, unmarked};
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
 use crate::reload::content::DigestKey;
 use crate::reload::link::LinkTemplate;
@@ -36,6 +36,8 @@ pub struct Settings {
     pub key_origin: KeyOrigin,
     /// How a run goes about its work.
     pub pace: Pace,
+    /// Whether to look at everything once at the start.
+    pub sweep_at_start: AtStart,
     /// The longest body of an event, in bytes.
     pub longest_body: usize,
     /// How much is logged, and how.
@@ -62,6 +64,15 @@ pub enum KeyOrigin {
     Given,
     /// None was given, so everybody knows it.
     Fixed,
+}
+
+/// What is done at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtStart {
+    /// A sweep.
+    Sweep,
+    /// Nothing: a function starts at each event.
+    Wait,
 }
 
 /// Where reload events go. The URL may hold a credential, so it is not shown.
@@ -95,6 +106,7 @@ struct Ours {
     request_deadline: Option<String>,
     longest_body: Option<String>,
     auto_reload_all: Option<String>,
+    sweep_at_start: Option<String>,
     log_level: Option<String>,
     log_format: Option<String>,
 }
@@ -119,6 +131,8 @@ Settings (environment):
   CONFROLL_REQUEST_DEADLINE  an event is answered after this long at most [25s]
   CONFROLL_LONGEST_BODY      longest body of an event, in bytes [4194304]
   CONFROLL_AUTO_RELOAD_ALL   reload workloads without annotations [false]
+  CONFROLL_SWEEP_AT_START    look at everything at the start, as at a ping of a
+                             PingSource [false]
   CONFROLL_LOG_LEVEL         error, warn, info, debug or trace [info]
   CONFROLL_LOG_FORMAT        text or json [text]";
 
@@ -143,6 +157,7 @@ impl Settings {
             },
             key_origin: if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed },
             pace: pace(&ours)?,
+            sweep_at_start: read("CONFROLL_SWEEP_AT_START", ours.sweep_at_start.as_deref(), "false", at_start)?,
             longest_body: read("CONFROLL_LONGEST_BODY", ours.longest_body.as_deref(), "4194304", count)?,
             log: log(ours.log_level.as_deref(), ours.log_format.as_deref())?,
         })

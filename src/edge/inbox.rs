@@ -22,13 +22,17 @@ use super::failure::Failure;
 use super::lane::{EventOutcome, Lanes, Ticket};
 use super::metrics::Metrics;
 use super::platform_routes::platform_routes;
+use super::sweep::Sweep;
 use crate::reload::change::Change;
+use crate::reload::sweep::asked_by;
 
 /// What the routes share.
 #[derive(Clone)]
 pub struct Inbox {
     /// Where events go.
     pub lanes: Lanes,
+    /// Looks at everything.
+    pub sweep: Sweep,
     /// What is counted.
     pub metrics: Arc<Metrics>,
     /// After how long an event is given back.
@@ -65,15 +69,22 @@ async fn receive(State(inbox): State<Inbox>, headers: HeaderMap, body: Result<By
 
 async fn act(inbox: &Inbox, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<StatusCode, Failure> {
     let event = read_event(headers, body, inbox.longest_body)?;
-    let Some(change) = Change::from_event(&event)? else {
+    let outcome = if let Some(tag) = asked_by(&event)? {
+        let sweep = inbox.sweep.clone();
+        // A task of its own: a sender that hangs up, or the deadline, does not end a sweep in the middle.
+        let sweep = tokio::spawn(async move { sweep.run(&tag).await });
+        timeout(inbox.deadline, sweep).await.map(|ended| ended.unwrap_or(EventOutcome::Again))
+    } else if let Some(change) = Change::from_event(&event)? {
+        let (ticket, answer) = Ticket::new();
+        inbox.lanes.join(change, ticket);
+        timeout(inbox.deadline, answer).await.map(|answered| answered.unwrap_or(EventOutcome::Again))
+    } else {
         tracing::debug!(event.id = event.id(), event.type = event.ty(), "an event is not for us");
         return Ok(StatusCode::NO_CONTENT);
     };
-    let (ticket, answer) = Ticket::new();
-    inbox.lanes.join(change, ticket);
-    match timeout(inbox.deadline, answer).await {
-        Ok(Ok(EventOutcome::Done)) => Ok(StatusCode::ACCEPTED),
-        Ok(Ok(EventOutcome::Again) | Err(_)) => Err(Failure::Again),
+    match outcome {
+        Ok(EventOutcome::Done) => Ok(StatusCode::ACCEPTED),
+        Ok(EventOutcome::Again) => Err(Failure::Again),
         Err(_) => Err(Failure::Late),
     }
 }

@@ -39,6 +39,8 @@ pub struct Metrics {
     batches: Counter,
     rollouts: Family<ByKind, Counter>,
     skips: Family<ByReason, Counter>,
+    records: Counter,
+    sweeps: Family<ByOutcome, Counter>,
     reload_events: Family<ByOutcome, Counter>,
 }
 
@@ -52,6 +54,9 @@ impl Metrics {
         registry.register("batches", "Batches of events that were acted on together", metrics.batches.clone());
         registry.register("rollouts", "Workloads patched, or that refused the patch", metrics.rollouts.clone());
         registry.register("skips", "Workloads left alone, by reason", metrics.skips.clone());
+        let help = "Workloads whose record was written without a rollout";
+        registry.register("records", help, metrics.records.clone());
+        registry.register("sweeps", "Sweeps, by how they ended", metrics.sweeps.clone());
         registry.register("reload_events", "Reload events sent, or not", metrics.reload_events.clone());
         metrics
     }
@@ -74,6 +79,16 @@ impl Metrics {
     /// Counts a workload that was left alone.
     pub fn skip(&self, skip: Skip) {
         self.skips.get_or_create(&ByReason { reason: skip.as_str() }).inc();
+    }
+
+    /// Counts a workload of which it was noted what it runs on.
+    pub fn record(&self) {
+        self.records.inc();
+    }
+
+    /// Counts a sweep: `done` or `given_back`.
+    pub fn sweep(&self, outcome: &'static str) {
+        self.sweeps.get_or_create(&ByOutcome { outcome }).inc();
     }
 
     /// Counts a reload event: `sent` or `failed`.

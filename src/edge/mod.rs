@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! inbox ─ an event comes in, its answer goes out          failure.rs: which status for which outcome
+//!   sweep ─ or everything is looked at                     cluster_wide.rs: lists of all namespaces
 //!   lane ─ one batch at a time per namespace
 //!     reload_run ─ read, decide, patch, report            cluster.rs, history.rs: the API server
 //!       outbox ─ reload events to the sink
@@ -19,6 +20,7 @@ pub mod announcer;
 pub mod chat_webhook;
 pub mod cluster;
 pub mod cluster_error;
+pub mod cluster_wide;
 pub mod config;
 pub mod destinations;
 pub mod event_reader;
@@ -39,6 +41,7 @@ pub mod sink_metrics;
 pub mod sink_refusal;
 pub mod sink_settings;
 pub mod sources;
+pub mod sweep;
 pub mod telemetry;
 pub mod variables;
 pub mod workload_run;

@@ -17,6 +17,7 @@ use super::metrics::Metrics;
 use super::reporter::Reporter;
 use super::sources::{Present, Sources};
 use super::workload_run::WorkloadRun;
+use crate::reload::change::Occasion;
 use crate::reload::decision::{Comparison, Counted, ReadOrder, Settling, Skip, compare, counts, settling};
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceRef};
@@ -87,15 +88,17 @@ impl ReloadRun {
             if hits.is_empty() {
                 continue;
             }
-            let triggers = || asking(&hits, work.new, waited);
-            if self.all_current(&workload, &hits) {
+            let triggers = asking(&hits, work.new, waited);
+            let is_sweep = triggers.iter().any(|trigger| trigger.change.occasion == Occasion::Sweep);
+            let is_noted = !is_sweep || self.all_noted(&workload, &hits);
+            if is_noted && self.all_current(&workload, &hits) {
                 self.metrics.skip(Skip::AlreadyCurrent);
-                self.reporter.repeat(&workload, triggers());
+                self.reporter.repeat(&workload, triggers);
             } else if waited.is_none() && settling(&workload) == Settling::WaitsForOthers {
-                unsettled.push(Unsettled { workload: workload.id.clone(), triggers: triggers() });
+                unsettled.push(Unsettled { workload: workload.id.clone(), triggers: triggers });
             } else {
                 let named = hits.iter().map(|hit| hit.present.object.source.clone()).collect();
-                runs.push(WorkloadRun::new(self, work.sources, named, triggers()).bring_up_to_date(workload));
+                runs.push(WorkloadRun::new(self, work.sources, named, triggers).bring_up_to_date(workload));
             }
         }
         join_all(runs).await;
@@ -134,6 +137,13 @@ impl ReloadRun {
         hits.iter().all(|hit| {
             compare(workload, &hit.present.object, &hit.counted, ReadOrder::Unknown, &self.rules) == Comparison::Same
         })
+    }
+
+    /// Whether the record knows all of them at the version that they have now.
+    fn all_noted(&self, workload: &Workload, hits: &[Hit<'_>]) -> bool {
+        let Some(record) = &workload.record else { return false };
+        let key = &self.rules.digest_key;
+        hits.iter().all(|hit| record.seen(&hit.present.object.source, key) == Some(hit.present.object.version))
     }
 
     async fn read_sources(&self, work: &Work<'_>) -> BTreeMap<SourceRef, Present> {

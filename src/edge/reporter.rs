@@ -24,8 +24,8 @@ use crate::reload::source::SourceRef;
 use crate::reload::source_object::SourceObject;
 use crate::reload::workload::{Workload, WorkloadId};
 
-/// A source whose content is not what the workload ran on.
-pub struct ChangedNow {
+/// A source as it is now, to a workload for which it counts.
+pub struct SourceNow {
     /// The source as it is now.
     pub object: Arc<SourceObject>,
     /// Its past, which knows the keys that changed.
@@ -57,7 +57,7 @@ impl Reporter {
         &self,
         workload: WorkloadId,
         outcome: Outcome,
-        changed: Vec<ChangedNow>,
+        changed: Vec<SourceNow>,
         record: &Record,
         triggers: Vec<Trigger>,
     ) {
@@ -89,7 +89,9 @@ impl Reporter {
     /// telling failed. The reload event has the id of the first, so a sink drops it where it has it.
     pub fn repeat(&self, workload: &Workload, triggers: Vec<Trigger>) {
         let Some(record) = workload.record.as_ref().filter(|_| self.outbox.has_sink()) else { return };
-        if !triggers.iter().any(|trigger| trigger.change.event == record.cause.event) {
+        let is_cause = triggers.iter().any(|trigger| trigger.change.event == record.cause.event);
+        // A sweep that only noted what it saw changed nothing, and has nothing to tell.
+        if !is_cause || record.cause.changed.is_empty() {
             return;
         }
         let namespace = &workload.id.namespace;
@@ -121,7 +123,7 @@ impl Reporter {
         }
     }
 
-    fn log(&self, workload: &WorkloadId, outcome: &Outcome, changed: &[ChangedNow]) {
+    fn log(&self, workload: &WorkloadId, outcome: &Outcome, changed: &[SourceNow]) {
         let (namespace, kind, name) = (workload.namespace.as_str(), workload.kind.kind, workload.name.as_str());
         let sources = changed.iter().map(|now| now.object.source.to_string()).collect::<Vec<_>>().join(", ");
         let reason = changed.first().map_or("", |now| now.counted.reason.as_str());

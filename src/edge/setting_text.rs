@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use url::Url;
 
+use super::config::AtStart;
 use super::go_duration;
 use super::variables::LogFormat;
 use crate::announce::style::{ShownKeys, ThreadBy};
@@ -45,6 +46,10 @@ pub(super) fn proxy(text: &str) -> Result<Url, String> {
 
 pub(super) fn one_line(text: &str) -> Result<String, String> {
     clean(text, 100).filter(|line| line == text).ok_or_else(|| "is not one line of at most 100 characters".to_owned())
+}
+
+pub(super) fn at_start(text: &str) -> Result<AtStart, String> {
+    one_of(text, &[("true", AtStart::Sweep), ("false", AtStart::Wait)])
 }
 
 /// The name goes into the source of events, which is a URI.

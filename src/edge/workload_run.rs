@@ -8,18 +8,20 @@
 use std::collections::BTreeSet;
 
 use futures::future::try_join_all;
+use serde_json::Value;
 
 use super::cluster::Cluster;
 use super::cluster_error::ClusterError;
 use super::lane::Trigger;
 use super::reload_run::{ReloadRun, give_back};
-use super::reporter::{ChangedNow, now};
+use super::reporter::{SourceNow, now};
 use super::sources::{Present, Sources};
+use crate::reload::change::Occasion;
 use crate::reload::decision::{Comparison, ReadOrder, Skip, compare, counts};
 use crate::reload::past::Judgement;
 use crate::reload::record::{Cause, Record};
 use crate::reload::report::Outcome;
-use crate::reload::rollout::merge_patch;
+use crate::reload::rollout::{merge_patch, record_patch};
 use crate::reload::rules::Rules;
 use crate::reload::source::SourceRef;
 use crate::reload::workload::Workload;
@@ -39,14 +41,17 @@ pub struct WorkloadRun<'a> {
 /// What one attempt came to.
 enum Attempt {
     Skipped(Skip),
-    Patched(Vec<ChangedNow>, Record),
-    Refused(Vec<ChangedNow>, Record, String),
+    Patched(Vec<SourceNow>, Record),
+    Refused(Vec<SourceNow>, Record, String),
+    /// Nothing had to be rolled out, and what was seen is noted.
+    Recorded,
 }
 
 /// What there is to say of a source now.
 enum Judged {
-    Changed(ChangedNow),
-    Unchanged(Skip),
+    Changed(SourceNow),
+    Unchanged(Skip, SourceNow),
+    DoesNotCount(Skip),
 }
 
 impl<'a> WorkloadRun<'a> {
@@ -67,6 +72,14 @@ impl<'a> WorkloadRun<'a> {
                     workload.name = name,
                     reason = skip.as_str(),
                     "a workload is left as it is"
+                );
+            }
+            Ok(Attempt::Recorded) => {
+                self.run.metrics.record();
+                tracing::debug!(
+                    workload.kind = id.kind.kind,
+                    workload.name = id.name,
+                    "what a workload runs on is noted"
                 );
             }
             Ok(Attempt::Patched(changed, record)) => {
@@ -108,26 +121,61 @@ impl<'a> WorkloadRun<'a> {
     }
 
     async fn attempt(&self, workload: &Workload, order: ReadOrder) -> Result<Attempt, ClusterError> {
-        let mut changed = Vec::new();
+        let (mut changed, mut unchanged) = (Vec::new(), Vec::new());
         let mut skipped = Skip::SourceAbsent;
         for source in &self.named {
             match self.judge(workload, source, order).await? {
                 Judged::Changed(source) => changed.push(source),
-                Judged::Unchanged(skip) => skipped = skip,
+                Judged::Unchanged(skip, source) => {
+                    skipped = skip;
+                    unchanged.push(source);
+                }
+                Judged::DoesNotCount(skip) => skipped = skip,
             }
         }
-        let Some(cause) =
-            self.triggers.iter().find(|trigger| changed.iter().any(|it| it.object.source == trigger.change.source))
-        else {
-            return Ok(Attempt::Skipped(skipped));
-        };
-        let record = self.observe(workload, &mut changed, cause, order).await?;
-        let Some(first) = changed.first() else { return Ok(Attempt::Skipped(skipped)) };
-        let patch = merge_patch(workload, &first.object.source, first.counted.digest, &record, now());
-        match self.cluster().patch(&workload.id, &patch).await {
+        let by_change =
+            self.triggers.iter().find(|trigger| changed.iter().any(|it| it.object.source == trigger.change.source));
+        let by_sweep = self.triggers.iter().find(|trigger| trigger.change.occasion == Occasion::Sweep);
+        let Some(cause) = by_change.or(by_sweep) else { return Ok(Attempt::Skipped(skipped)) };
+        let record = self.observe(workload, &mut changed, &unchanged, cause, order).await?;
+        match changed.first() {
+            Some(first) => {
+                let patch = merge_patch(workload, &first.object.source, first.counted.digest, &record, now());
+                self.roll_out(workload, &patch, changed, record).await
+            }
+            None if by_sweep.is_some() => self.note(workload, record).await,
+            None => Ok(Attempt::Skipped(skipped)),
+        }
+    }
+
+    async fn roll_out(
+        &self,
+        workload: &Workload,
+        patch: &Value,
+        changed: Vec<SourceNow>,
+        record: Record,
+    ) -> Result<Attempt, ClusterError> {
+        match self.cluster().patch(&workload.id, patch).await {
             Ok(()) => Ok(Attempt::Patched(changed, record)),
             Err(ClusterError::NotFound) => Ok(Attempt::Skipped(Skip::WorkloadGone)),
             Err(ClusterError::Refused { message }) => Ok(Attempt::Refused(changed, record, message)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Notes what a workload was seen to run on, where nothing has to be rolled out.
+    async fn note(&self, workload: &Workload, mut record: Record) -> Result<Attempt, ClusterError> {
+        if let Some(older) = &workload.record {
+            if older.knows_as_much_as(&record) {
+                return Ok(Attempt::Skipped(Skip::AlreadyCurrent));
+            }
+            // The event of the last rollout must still find itself here when it comes again.
+            record.keep_cause(older);
+        }
+        match self.cluster().patch(&workload.id, &record_patch(workload, &record)).await {
+            Ok(()) => Ok(Attempt::Recorded),
+            Err(ClusterError::NotFound) => Ok(Attempt::Skipped(Skip::WorkloadGone)),
+            Err(ClusterError::Refused { .. }) => Ok(Attempt::Skipped(Skip::RecordRefused)),
             Err(error) => Err(error),
         }
     }
@@ -136,7 +184,7 @@ impl<'a> WorkloadRun<'a> {
     async fn judge(&self, workload: &Workload, source: &SourceRef, order: ReadOrder) -> Result<Judged, ClusterError> {
         let (now, comparison) = match self.standing(workload, source, order).await? {
             Ok(standing) => standing,
-            Err(skip) => return Ok(Judged::Unchanged(skip)),
+            Err(skip) => return Ok(Judged::DoesNotCount(skip)),
         };
         let judgement = match comparison {
             Comparison::Same => Judgement::Unchanged(Skip::AlreadyCurrent),
@@ -146,7 +194,7 @@ impl<'a> WorkloadRun<'a> {
             }
         };
         match judgement {
-            Judgement::Unchanged(skip) => Ok(Judged::Unchanged(skip)),
+            Judgement::Unchanged(skip) => Ok(Judged::Unchanged(skip, now)),
             _ => Ok(Judged::Changed(now)),
         }
     }
@@ -158,7 +206,7 @@ impl<'a> WorkloadRun<'a> {
         workload: &Workload,
         source: &SourceRef,
         mut order: ReadOrder,
-    ) -> Result<Result<(ChangedNow, Comparison), Skip>, ClusterError> {
+    ) -> Result<Result<(SourceNow, Comparison), Skip>, ClusterError> {
         let mut read = self.sources.get(source).await?;
         loop {
             let Some(Present { object, history }) = read else { return Ok(Err(Skip::SourceAbsent)) };
@@ -168,7 +216,7 @@ impl<'a> WorkloadRun<'a> {
             };
             let comparison = compare(workload, &object, &counted, order, self.rules());
             if comparison != Comparison::Outdated {
-                return Ok(Ok((ChangedNow { object, history, counted }, comparison)));
+                return Ok(Ok((SourceNow { object, history, counted }, comparison)));
             }
             read = self.sources.get_again(source).await?;
             order = ReadOrder::SourceLast;
@@ -180,17 +228,17 @@ impl<'a> WorkloadRun<'a> {
     async fn observe(
         &self,
         workload: &Workload,
-        changed: &mut Vec<ChangedNow>,
+        changed: &mut Vec<SourceNow>,
+        unchanged: &[SourceNow],
         cause: &Trigger,
         order: ReadOrder,
     ) -> Result<Record, ClusterError> {
         let rules = self.rules();
-        let mut record =
-            Record::new(&rules.digest_key, Cause { event: cause.change.event.clone(), changed: Vec::new() });
-        for now in changed.iter() {
+        let mut record = Record::new(&rules.digest_key, Cause::new(cause.change.event.clone(), Vec::new()));
+        for now in changed.iter().chain(unchanged) {
             record.note(&now.object.source, &now.counted.keys, now.object.version, now.counted.digest);
         }
-        let done: BTreeSet<SourceRef> = changed.iter().map(|now| now.object.source.clone()).collect();
+        let done: BTreeSet<SourceRef> = changed.iter().chain(unchanged).map(|now| now.object.source.clone()).collect();
         let candidates = workload.candidates();
         let looks = candidates.difference(&done).map(|source| async move {
             let unmoved = self.is_unmoved(workload, source).await?;

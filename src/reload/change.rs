@@ -20,6 +20,18 @@ pub struct Change {
     pub source: SourceRef,
     /// The event that said so.
     pub event: EventTag,
+    /// What kind of event that was.
+    pub occasion: Occasion,
+}
+
+/// Why a source is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// An event named it.
+    Event,
+    /// A sweep found it at another version than a workload was last seen to run on: what is seen is recorded, even
+    /// where nothing has to be rolled out, so that the next sweep need not look again.
+    Sweep,
 }
 
 /// An event that claims to be ours and cannot be: what its sender has to mend.
@@ -56,11 +68,7 @@ struct Names {
 impl Change {
     /// Reads the change that an event tells; `None` where the event is not for us.
     pub fn from_event(event: &Event) -> Result<Option<Self>, ChangeError> {
-        for (name, value) in [("id", event.id()), ("type", event.ty()), ("source", event.source().as_str())] {
-            if value.is_empty() {
-                return Err(ChangeError::EmptyAttribute(name));
-            }
-        }
+        check_attributes(event)?;
         if !is_change(event.ty()) {
             return Ok(None);
         }
@@ -74,8 +82,19 @@ impl Change {
         Ok(Some(Self {
             source: SourceRef::new(kind, Namespace::parse(&namespace)?, &name)?,
             event: EventTag::of(event.source(), event.id()),
+            occasion: Occasion::Event,
         }))
     }
+}
+
+/// Refuses an event whose required attributes are empty.
+pub(super) fn check_attributes(event: &Event) -> Result<(), ChangeError> {
+    for (name, value) in [("id", event.id()), ("type", event.ty()), ("source", event.source().as_str())] {
+        if value.is_empty() {
+            return Err(ChangeError::EmptyAttribute(name));
+        }
+    }
+    Ok(())
 }
 
 fn is_change(event_type: &str) -> bool {

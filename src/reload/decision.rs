@@ -41,6 +41,8 @@ pub enum Skip {
     WorkloadGone,
     /// The workload was created, or began to use the source, after the change.
     BornLater,
+    /// The API server does not let us note what was seen; nothing had to be rolled out.
+    RecordRefused,
 }
 
 impl Skip {
@@ -55,6 +57,7 @@ impl Skip {
             Self::SameContent => "same_content",
             Self::WorkloadGone => "workload_gone",
             Self::BornLater => "born_later",
+            Self::RecordRefused => "record_refused",
         }
     }
 }

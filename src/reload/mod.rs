@@ -8,7 +8,9 @@
 //!     compare() ─ Same, Changed, or only the past can tell           decision.rs
 //!     judge() ─ what an earlier version of the source tells          past.rs
 //!   merge_patch() ─ the rollout, with the new Record                 rollout.rs
-//!   ReloadReport ─ what became of it, as a CloudEvent                report.rs
+//!   ReloadReport ─ what became of it, as a CloudEvent                report.rs, link.rs
+//!
+//! SeenSources ─ what a sweep has to look at                          sweep.rs
 //! ```
 //!
 //! Invariant: every answer is a value with its reason. Left out: everything that waits, fails or is retried.
@@ -33,6 +35,7 @@ pub mod rollout;
 pub mod rules;
 pub mod source;
 pub mod source_object;
+pub mod sweep;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod version;

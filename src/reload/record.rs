@@ -44,6 +44,17 @@ pub struct Cause {
     pub event: EventTag,
     /// The sources whose content had changed, as `ConfigMap/name`.
     pub changed: Vec<String>,
+    /// The tag of the record that the rollout wrote, where a later sweep has noted more since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tag: Option<String>,
+}
+
+impl Cause {
+    /// What led to a rollout that is about to be made.
+    #[must_use]
+    pub fn new(event: EventTag, changed: Vec<String>) -> Self {
+        Self { event, changed, tag: None }
+    }
 }
 
 /// An event by a digest of its source and id: both are of any length and from anybody, so neither is stored.
@@ -113,6 +124,12 @@ impl Record {
         self.sources.keys().filter_map(|source| SourceRef::from_display(namespace, source))
     }
 
+    /// Whether both know the same of the same sources, whatever led to them.
+    #[must_use]
+    pub fn knows_as_much_as(&self, other: &Self) -> bool {
+        self.recipe == other.recipe && self.key == other.key && self.sources == other.sources
+    }
+
     /// Notes that the workload runs on `version` of a source from now on.
     pub fn note(&mut self, source: &SourceRef, keys: &Keys, version: Version, digest: Digest) {
         self.sources.insert(source.to_string(), Entry { version, keys: keys_tag(keys), digest });
@@ -128,9 +145,18 @@ impl Record {
         }
     }
 
-    /// A short name of this very state, other for every rollout: what reload events take their ids from.
+    /// Goes on with what led to the last rollout, which this record does not change: the event must still find itself
+    /// here when it comes again, and tell the same.
+    pub fn keep_cause(&mut self, older: &Self) {
+        self.cause = Cause { tag: Some(older.tag()), ..older.cause.clone() };
+    }
+
+    /// A short name of the last rollout, other for every one: what reload events take their ids from.
     #[must_use]
     pub fn tag(&self) -> String {
+        if let Some(tag) = &self.cause.tag {
+            return tag.clone();
+        }
         let mut parts = vec![self.key.to_string()];
         for (source, entry) in &self.sources {
             parts.extend([source.clone(), entry.version.to_string(), entry.digest.to_string()]);
@@ -183,8 +209,7 @@ mod tests {
 
     fn record(key: &DigestKey) -> (Record, Digest) {
         let digest = Content::new(BTreeMap::new(), BTreeMap::new()).digest(&source("db"), &Keys::Whole, key);
-        let mut record =
-            Record::new(key, Cause { event: EventTag::of("s", "1"), changed: vec!["Secret/db".to_owned()] });
+        let mut record = Record::new(key, Cause::new(EventTag::of("s", "1"), vec!["Secret/db".to_owned()]));
         record.note(&source("db"), &Keys::Whole, version("7"), digest);
         (record, digest)
     }
@@ -238,6 +263,20 @@ mod tests {
         back_again.note(&source("db"), &Keys::Whole, version("9"), digest);
         assert_ne!(first.tag(), back_again.tag());
         assert_eq!(first.tag(), record(&key).0.tag());
+    }
+
+    #[test]
+    fn what_is_noted_later_leaves_the_tag_of_the_rollout() {
+        let key = DigestKey::new(b"one");
+        let (first, digest) = record(&key);
+        let mut noted = first.clone();
+        noted.note(&source("db"), &Keys::Whole, version("9"), digest);
+        noted.keep_cause(&first);
+        let mut noted_again = noted.clone();
+        noted_again.note(&source("db"), &Keys::Whole, version("11"), digest);
+        noted_again.keep_cause(&noted);
+        assert_eq!([first.tag(), noted.tag()], [noted_again.tag(), noted_again.tag()]);
+        assert_eq!(Record::read(&noted.to_annotation()), Some(noted));
     }
 
     #[test]

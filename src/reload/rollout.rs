@@ -25,12 +25,22 @@ pub fn merge_patch(workload: &Workload, changed: &SourceRef, digest: Digest, rec
     annotations.insert(LAST_RELOADED_FROM.to_owned(), Value::String(last_reloaded_from(workload, changed, digest, at)));
     let template = json!({ "metadata": { "annotations": annotations } });
     let mut patch = workload.id.kind.template_path.iter().rev().fold(template, |inner, step| json!({ *step: inner }));
-    patch["metadata"] = json!({
+    patch["metadata"] = noted(workload, record);
+    patch
+}
+
+/// The merge patch that notes `record` on `workload` and rolls nothing out, as it leaves the pod template alone.
+#[must_use]
+pub fn record_patch(workload: &Workload, record: &Record) -> Value {
+    json!({ "metadata": noted(workload, record) })
+}
+
+fn noted(workload: &Workload, record: &Record) -> Value {
+    json!({
         "uid": workload.uid,
         "resourceVersion": workload.version,
         "annotations": { OBSERVED: record.to_annotation() },
-    });
-    patch
+    })
 }
 
 /// The peer's annotation: the fields of its version 1.
@@ -58,7 +68,7 @@ mod tests {
     fn patch(json: &Value) -> Value {
         let (source, rules) = (app_at(60, "new"), rules());
         let digest = source.digest(&Keys::Whole, &rules.digest_key);
-        let mut record = Record::new(&rules.digest_key, Cause { event: EventTag::of("s", "1"), changed: Vec::new() });
+        let mut record = Record::new(&rules.digest_key, Cause::new(EventTag::of("s", "1"), Vec::new()));
         record.note(&source.source, &Keys::Whole, source.version, digest);
         merge_patch(&workload(json), &source.source, digest, &record, Timestamp::from_second(1_700_000_000).unwrap())
     }

@@ -72,9 +72,23 @@ pub struct NameError {
 }
 
 /// The name of a namespace: a DNS-1123 label.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Namespace(String);
+
+impl TryFrom<String> for Namespace {
+    type Error = NameError;
+
+    fn try_from(name: String) -> Result<Self, NameError> {
+        Self::parse(&name)
+    }
+}
+
+impl From<Namespace> for String {
+    fn from(namespace: Namespace) -> Self {
+        namespace.0
+    }
+}
 
 impl Namespace {
     /// Reads a namespace's name: a DNS-1123 label of at most 63 characters.

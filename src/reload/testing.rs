@@ -58,7 +58,7 @@ pub(crate) fn workload_that_runs_on(source: &SourceObject) -> Workload {
     use super::record::{Cause, EventTag, OBSERVED, Record};
     use super::references::Keys;
     let rules = rules();
-    let mut record = Record::new(&rules.digest_key, Cause { event: EventTag::of("s", "1"), changed: Vec::new() });
+    let mut record = Record::new(&rules.digest_key, Cause::new(EventTag::of("s", "1"), Vec::new()));
     let digest = source.digest(&Keys::Whole, &rules.digest_key);
     record.note(&source.source, &Keys::Whole, source.version, digest);
     let mut json = deployment();

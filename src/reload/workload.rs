@@ -139,18 +139,24 @@ impl Workload {
         })
     }
 
-    /// Reads one page of a LIST.
+    /// Reads one page of a LIST, of one namespace or, without one, of all.
     pub fn read_page(
         kind: &'static WorkloadKind,
-        namespace: &Namespace,
+        namespace: Option<&Namespace>,
         json: &str,
         rules: &Rules,
     ) -> Result<WorkloadPage, ShapeError> {
         let list: List<'_> = serde_json::from_str(json)
-            .map_err(|error| ShapeError::new(format!("the list of {} in {namespace}", kind.plural), &error))?;
+            .map_err(|error| ShapeError::new(format!("a list of {}", kind.plural), &error))?;
         let mut page = WorkloadPage { workloads: Vec::new(), unreadable: Vec::new(), next: list.metadata.next };
         for item in list.items.unwrap_or_default() {
-            match Self::read(kind, namespace, item.get(), rules) {
+            let read = match namespace {
+                Some(namespace) => Self::read(kind, namespace, item.get(), rules),
+                None => {
+                    namespace_of(kind, item.get()).and_then(|namespace| Self::read(kind, &namespace, item.get(), rules))
+                }
+            };
+            match read {
                 Ok(workload) => page.workloads.push(workload),
                 Err(error) => page.unreadable.push(error),
             }
@@ -177,6 +183,16 @@ impl Workload {
             .filter_map(|(kind, name)| SourceRef::new(kind, self.id.namespace.clone(), name).ok());
         by_name.chain(self.record.iter().flat_map(|record| record.sources(&self.id.namespace))).collect()
     }
+}
+
+/// The namespace that an object says it lives in.
+fn namespace_of(kind: &WorkloadKind, json: &str) -> Result<Namespace, ShapeError> {
+    #[derive(Deserialize)]
+    struct Home {
+        namespace: Namespace,
+    }
+    let home: Result<Home, _> = at_path(json, &["metadata"]);
+    home.map(|home| home.namespace).map_err(|error| ShapeError::new(format!("a {}", kind.kind), &error))
 }
 
 /// Parses what stands at a path of an object and skips everything else.

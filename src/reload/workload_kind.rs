@@ -37,8 +37,18 @@ impl WorkloadKind {
     /// The path of all objects of this kind in a namespace.
     #[must_use]
     pub fn collection_path(&self, namespace: &str) -> String {
+        format!("{}/namespaces/{namespace}/{}", self.root(), self.plural)
+    }
+
+    /// The path of all objects of this kind in the cluster.
+    #[must_use]
+    pub fn cluster_path(&self) -> String {
+        format!("{}/{}", self.root(), self.plural)
+    }
+
+    fn root(&self) -> String {
         let root = if self.group.is_empty() { "api" } else { "apis" };
-        format!("/{root}/{}/namespaces/{namespace}/{}", self.api_version(), self.plural)
+        format!("/{root}/{}", self.api_version())
     }
 }
 
@@ -49,6 +59,7 @@ mod tests {
     #[test]
     fn paths_are_those_of_the_api_server() {
         assert_eq!(WORKLOAD_KINDS[0].collection_path("shop"), "/apis/apps/v1/namespaces/shop/deployments");
+        assert_eq!(WORKLOAD_KINDS[0].cluster_path(), "/apis/apps/v1/deployments");
         let core = WorkloadKind { group: "", version: "v1", kind: "Pod", plural: "pods", template_path: &["spec"] };
         assert_eq!(core.collection_path("shop"), "/api/v1/namespaces/shop/pods");
     }

@@ -54,6 +54,7 @@ impl FakeCluster {
         let kept =
             |field: &str, fresh: Value| before.as_ref().map_or(fresh, |before| before["metadata"][field].clone());
         object["metadata"]["name"] = json!(name);
+        object["metadata"]["namespace"] = json!("shop");
         object["metadata"]["uid"] = kept("uid", json!(format!("uid-{revision}")));
         object["metadata"]["creationTimestamp"] = kept("creationTimestamp", json!("2026-01-01T00:00:00Z"));
         object["metadata"]["resourceVersion"] = json!(revision.to_string());
@@ -108,7 +109,9 @@ impl FakeCluster {
         }
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
         let query: BTreeMap<&str, &str> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
-        let rest = path.split_once("/namespaces/shop/").unwrap().1;
+        // All objects live in one namespace, so a list of all namespaces is a list of that.
+        let everywhere = || path.rsplit_once('/').unwrap().1;
+        let rest = path.split_once("/namespaces/shop/").map_or_else(everywhere, |(_, rest)| rest);
         let mut state = self.0.lock().unwrap();
         match (method, rest.contains('/')) {
             ("GET", true) => state.now(rest).map_or_else(|| status(404, "not found"), |object| (200, object.clone())),

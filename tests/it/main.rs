@@ -7,6 +7,7 @@ mod support;
 // On the real parts.
 mod reloading;
 mod shop;
+mod sweeping_for_real;
 
 // On an API server in memory: what a real one does not do on demand.
 mod deciding;
@@ -14,6 +15,7 @@ mod fake_cluster;
 mod faults;
 mod racing;
 mod requests;
+mod sweeping;
 
 // What is told, and how.
 mod alerts;

@@ -61,6 +61,13 @@ impl Function {
         status.as_u16()
     }
 
+    /// Asks for a sweep, as a PingSource does, and gives back the status of the answer.
+    pub(crate) async fn swept(&self, id: &str) -> u16 {
+        let ping =
+            ChangeEvent { id: id.to_owned(), event_type: "dev.knative.sources.ping".to_owned(), data: json!({}) };
+        self.told(&ping).await
+    }
+
     /// Tells of an update and sees it done.
     pub(crate) async fn updated(&self, kind: &str, name: &str) {
         assert_eq!(self.told(&ChangeEvent::update(kind, name)).await, 202);

@@ -1,0 +1,91 @@
+//! What a sweep has to look at: the sources that are at another version than a workload was last seen to run on.
+//!
+//! Invariants: told from names, versions and annotations alone, so that a sweep that finds nothing reads no content;
+//! what counts is decided by the same rules as for an event.
+//! Left out: what changed, and whether that is a reason to roll out (decision.rs, past.rs).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cloudevents::{AttributesReader as _, Event};
+
+use super::change::{ChangeError, check_attributes};
+use super::opt_in::{Answer, SourceMarks};
+use super::record::EventTag;
+use super::rules::Rules;
+use super::source::{Namespace, SourceKind, SourceRef};
+use super::version::Version;
+use super::workload::{Owner, Workload};
+
+/// What a PingSource sends.
+pub const PING: &str = "dev.knative.sources.ping";
+
+/// The event that asks for a sweep; `None` where it asks for something else.
+pub fn asked_by(event: &Event) -> Result<Option<EventTag>, ChangeError> {
+    check_attributes(event)?;
+    Ok((event.ty() == PING).then(|| EventTag::of(event.source(), event.id())))
+}
+
+/// A source as a list of metadata shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenSource {
+    /// Its version.
+    pub version: Version,
+    /// What it says of itself.
+    pub marks: SourceMarks,
+}
+
+/// The sources of many namespaces.
+#[derive(Debug, Default)]
+pub struct SeenSources(BTreeMap<(Namespace, SourceKind), BTreeMap<String, SeenSource>>);
+
+impl SeenSources {
+    /// Adds a source.
+    pub fn add(&mut self, namespace: Namespace, kind: SourceKind, name: String, seen: SeenSource) {
+        self.0.entry((namespace, kind)).or_default().insert(name, seen);
+    }
+
+    /// The sources that count for a workload and that it was not seen to run on at their present version; and those
+    /// that it was rolled out for by this very sweep, which was asked for again as it could not tell everything.
+    #[must_use]
+    pub fn to_look_at(&self, workload: &Workload, sweep: &EventTag, rules: &Rules) -> BTreeSet<SourceRef> {
+        if workload.owner == Owner::KnativeRevision {
+            return BTreeSet::new();
+        }
+        let record = workload.record.as_ref();
+        let moved = |source: &SourceRef| {
+            let Some(seen) = self.get(source) else { return false };
+            let is_known = record.and_then(|record| record.seen(source, &rules.digest_key)) == Some(seen.version);
+            !is_known && counts(workload, source, &seen.marks)
+        };
+        let mut sources: BTreeSet<SourceRef> =
+            workload.candidates().into_iter().chain(self.named_by_pattern(workload)).filter(moved).collect();
+        if let Some(record) = record.filter(|record| record.cause.event == *sweep) {
+            let told = record.cause.changed.iter();
+            sources.extend(told.filter_map(|source| SourceRef::from_display(&workload.id.namespace, source)));
+        }
+        sources
+    }
+
+    fn get(&self, source: &SourceRef) -> Option<&SeenSource> {
+        self.0.get(&(source.namespace.clone(), source.kind))?.get(source.name())
+    }
+
+    /// Sources that only a regular expression names: found among all that there are.
+    fn named_by_pattern(&self, workload: &Workload) -> Vec<SourceRef> {
+        let namespace = &workload.id.namespace;
+        let of_kind = |kind: SourceKind| {
+            let patterns = workload.opt_in.named(kind).iter().filter(|pattern| pattern.literal().is_none());
+            let patterns: Vec<_> = patterns.collect();
+            let all = self.0.get(&(namespace.clone(), kind)).filter(|_| !patterns.is_empty());
+            let names = all.into_iter().flat_map(BTreeMap::keys);
+            let named = names.filter(|name| patterns.iter().any(|pattern| pattern.matches(name)));
+            named.filter_map(|name| SourceRef::new(kind, namespace.clone(), name).ok()).collect::<Vec<_>>()
+        };
+        SourceKind::ALL.into_iter().flat_map(of_kind).collect()
+    }
+}
+
+fn counts(workload: &Workload, source: &SourceRef, marks: &SourceMarks) -> bool {
+    let answer = workload.opt_in.asks_for(source.kind, source.name(), marks, workload.usage(source));
+    matches!(answer, Answer::Counts(_))
+}
