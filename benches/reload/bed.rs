@@ -94,9 +94,7 @@ impl Bed {
         workloads: usize,
         uses: impl Fn(usize) -> String,
     ) -> Result<Run> {
-        let client = self.control_plane.client_for(reloader.raw_user()).await?;
-        let namespace = self.control_plane.create_namespace("bench").await?;
-        let field = Field { client, namespace };
+        let field = self.field(reloader).await?;
         let sources: std::collections::BTreeSet<String> = (0..workloads).map(&uses).collect();
         let sources = sources.into_iter().chain(["warm-up".to_owned()]).map(|name| (name.clone(), config_map(&name)));
         field.create("configmaps", sources).await?;
@@ -109,6 +107,12 @@ impl Bed {
         let run = Run { field, watch, process };
         run.warm_up().await?;
         Ok(run)
+    }
+
+    /// A namespace of its own, for somebody who is not `reloader`.
+    pub(crate) async fn field(&self, reloader: &Reloader) -> Result<Field> {
+        let client = self.control_plane.client_for(reloader.raw_user()).await?;
+        Ok(Field { client, namespace: self.control_plane.create_namespace("bench").await? })
     }
 
     async fn start_reloader(&self, reloader: &Reloader, namespace: &str) -> Result<Process> {
@@ -190,12 +194,12 @@ impl Run {
 
 /// A namespace to write in.
 pub(crate) struct Field {
-    client: kube::Client,
+    pub(crate) client: kube::Client,
     namespace: String,
 }
 
 impl Field {
-    async fn create(&self, plural: &str, objects: impl Iterator<Item = (String, Value)>) -> Result<()> {
+    pub(crate) async fn create(&self, plural: &str, objects: impl Iterator<Item = (String, Value)>) -> Result<()> {
         let path = self.path(plural, "");
         let creations = objects.map(|(_, object)| {
             let path = path.as_str();
@@ -230,11 +234,11 @@ pub(crate) fn workload_name(n: usize) -> String {
     format!("w{n}")
 }
 
-fn config_map(name: &str) -> Value {
+pub(crate) fn config_map(name: &str) -> Value {
     json!({ "metadata": { "name": name }, "data": { "a": "1" } })
 }
 
-fn deployment(name: &str, config_map: &str) -> Value {
+pub(crate) fn deployment(name: &str, config_map: &str) -> Value {
     json!({
         "metadata": { "name": name, "annotations": { "reloader.stakater.com/auto": "true" } },
         "spec": {

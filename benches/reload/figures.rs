@@ -26,7 +26,7 @@ pub(crate) struct Figures {
 /// The requests of a reloader, by verb, and its Kubernetes Events apart.
 #[derive(Default)]
 pub(crate) struct Requests {
-    by_verb: BTreeMap<String, usize>,
+    pub(crate) by_verb: BTreeMap<String, usize>,
     events: usize,
     conflicts: usize,
     throttled: usize,
@@ -84,11 +84,11 @@ pub(crate) fn percentile(values: &mut [Duration], percent: usize) -> Duration {
     values.get(rank - 1).copied().unwrap_or_default()
 }
 
-fn milliseconds(time: Duration) -> f64 {
+pub(crate) fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 100_000.0).round() / 100.0
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts and megabytes are far below 2^52")]
-fn ratio(part: usize, whole: usize) -> f64 {
+pub(crate) fn ratio(part: usize, whole: usize) -> f64 {
     part as f64 / whole as f64
 }

@@ -8,6 +8,7 @@
 mod bed;
 mod figures;
 mod scenarios;
+mod sweep;
 
 use bed::{Bed, Reloader, Via};
 use clap::{Parser, ValueEnum};
@@ -33,6 +34,8 @@ enum Scenario {
     Fanout,
     /// 200 ConfigMaps written at once, each with a Deployment
     Burst,
+    /// 10,000 workloads and sources: nothing moved, and 1 %
+    Sweep,
 }
 
 #[tokio::main]
@@ -45,6 +48,7 @@ async fn main() -> anyhow::Result<()> {
         (Scenario::Single, Reloader::Confroll(Via::Broker)),
         (Scenario::Fanout, Reloader::Confroll(Via::Source)),
         (Scenario::Burst, Reloader::Confroll(Via::Broker)),
+        (Scenario::Sweep, Reloader::Confroll(Via::Source)),
     ];
     if let Some(command) = arguments.peer {
         let peer = || Reloader::Peer(command.clone());
@@ -55,6 +59,12 @@ async fn main() -> anyhow::Result<()> {
             Scenario::Single => scenarios::single(&bed, &reloader).await?,
             Scenario::Fanout => scenarios::fanout(&bed, &reloader).await?,
             Scenario::Burst => scenarios::burst(&bed, &reloader).await?,
+            Scenario::Sweep => {
+                for line in sweep::sweep(&bed).await? {
+                    println!("{line}");
+                }
+                continue;
+            }
         };
         println!("{}", figures.to_json());
     }

@@ -95,7 +95,7 @@ impl ReloadRun {
                 self.metrics.skip(Skip::AlreadyCurrent);
                 self.reporter.repeat(&workload, triggers);
             } else if waited.is_none() && settling(&workload) == Settling::WaitsForOthers {
-                unsettled.push(Unsettled { workload: workload.id.clone(), triggers: triggers });
+                unsettled.push(Unsettled { workload: workload.id.clone(), triggers });
             } else {
                 let named = hits.iter().map(|hit| hit.present.object.source.clone()).collect();
                 runs.push(WorkloadRun::new(self, work.sources, named, triggers).bring_up_to_date(workload));

@@ -55,7 +55,7 @@ impl SeenSources {
         let moved = |source: &SourceRef| {
             let Some(seen) = self.get(source) else { return false };
             let is_known = record.and_then(|record| record.seen(source, &rules.digest_key)) == Some(seen.version);
-            !is_known && counts(workload, source, &seen.marks)
+            !is_known && counts(workload, source, seen.marks)
         };
         let mut sources: BTreeSet<SourceRef> =
             workload.candidates().into_iter().chain(self.named_by_pattern(workload)).filter(moved).collect();
@@ -85,7 +85,7 @@ impl SeenSources {
     }
 }
 
-fn counts(workload: &Workload, source: &SourceRef, marks: &SourceMarks) -> bool {
-    let answer = workload.opt_in.asks_for(source.kind, source.name(), marks, workload.usage(source));
+fn counts(workload: &Workload, source: &SourceRef, marks: SourceMarks) -> bool {
+    let answer = workload.opt_in.asks_for(source.kind, source.name(), &marks, workload.usage(source));
     matches!(answer, Answer::Counts(_))
 }

@@ -63,9 +63,7 @@ impl Function {
 
     /// Asks for a sweep, as a PingSource does, and gives back the status of the answer.
     pub(crate) async fn swept(&self, id: &str) -> u16 {
-        let ping =
-            ChangeEvent { id: id.to_owned(), event_type: "dev.knative.sources.ping".to_owned(), data: json!({}) };
-        self.told(&ping).await
+        self.told(&ChangeEvent::ping(id)).await
     }
 
     /// Tells of an update and sees it done.
@@ -85,6 +83,11 @@ pub(crate) struct ChangeEvent {
 impl ChangeEvent {
     pub(crate) fn update(kind: &str, name: &str) -> Self {
         Self::of("update", kind, name)
+    }
+
+    /// What a PingSource sends.
+    pub(crate) fn ping(id: &str) -> Self {
+        Self { id: id.to_owned(), event_type: "dev.knative.sources.ping".to_owned(), data: json!({}) }
     }
 
     pub(crate) fn of(verb: &str, kind: &str, name: &str) -> Self {

@@ -60,9 +60,7 @@ impl Cluster {
         let kubeconfig = self.control_plane.kubeconfig_for(User::Confroll);
         let options = FunctionOptions { kubeconfig, sink: None, env };
         let function = Function::start(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await.unwrap();
-        let mut ping = ChangeEvent::update("ConfigMap", "none");
-        ping.event_type = "dev.knative.sources.ping".to_owned();
-        ping.id = id.to_owned();
+        let ping = ChangeEvent::ping(id);
         let answer = ping.request(&crate::sink::http(), function.url()).send().await.unwrap();
         assert_eq!(answer.status(), 202, "{}", function.log());
         assert!(function.stop().await.unwrap().success(), "{}", function.log());
