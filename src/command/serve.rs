@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 use super::stop_signal;
 use crate::edge::cluster::Cluster;
@@ -82,5 +83,12 @@ fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox> {
     let run = ReloadRun { cluster: cluster.clone(), rules: rules.clone(), reporter, metrics: metrics.clone() };
     let lanes = Lanes::new(Arc::new(run), settings.pace.settle);
     let sweep = Sweep::new(cluster, rules, lanes.clone(), metrics.clone());
-    Ok(Inbox { lanes, sweep, metrics, deadline: settings.pace.request_deadline, longest_body: settings.longest_body })
+    Ok(Inbox {
+        lanes,
+        sweep,
+        metrics,
+        deadline: settings.pace.request_deadline,
+        longest_body: settings.longest_body,
+        places: Arc::new(Semaphore::new(settings.pace.events)),
+    })
 }

@@ -51,6 +51,8 @@ pub struct Pace {
     pub settle: Duration,
     /// How many patches are on their way at once.
     pub patches: usize,
+    /// How many events are at work or wait, before others are given back at once.
+    pub events: usize,
     /// After how long a call to the API server is given up.
     pub call_deadline: Duration,
     /// After how long an event is answered with 503, whatever is still open.
@@ -102,6 +104,7 @@ struct Ours {
     digest_key_file: Option<String>,
     settle: Option<String>,
     patches: Option<String>,
+    events: Option<String>,
     call_deadline: Option<String>,
     request_deadline: Option<String>,
     longest_body: Option<String>,
@@ -127,6 +130,8 @@ Settings (environment):
   CONFROLL_SETTLE            how long a workload with several sources waits for
                              changes of the others [250ms]
   CONFROLL_PATCHES           patches on their way at once [32]
+  CONFROLL_EVENTS            events at work or waiting, before others are given
+                             back at once [2000]
   CONFROLL_CALL_DEADLINE     longest call to the API server [10s]
   CONFROLL_REQUEST_DEADLINE  an event is answered after this long at most [25s]
   CONFROLL_LONGEST_BODY      longest body of an event, in bytes [4194304]
@@ -176,6 +181,7 @@ fn pace(ours: &Ours) -> Result<Pace, SettingsError> {
     Ok(Pace {
         settle: read("CONFROLL_SETTLE", ours.settle.as_deref(), "250ms", duration)?,
         patches: read("CONFROLL_PATCHES", ours.patches.as_deref(), "32", count)?,
+        events: read("CONFROLL_EVENTS", ours.events.as_deref(), "2000", count)?,
         call_deadline: read("CONFROLL_CALL_DEADLINE", ours.call_deadline.as_deref(), "10s", duration)?,
         request_deadline: read("CONFROLL_REQUEST_DEADLINE", ours.request_deadline.as_deref(), "25s", duration)?,
     })

@@ -6,7 +6,7 @@
 //! Left out: successes, which have no body (knative.md 2.3: a Broker takes any body for a reply).
 
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
+use http::{StatusCode, header};
 
 use super::event_reader::EventError;
 use crate::reload::change::ChangeError;
@@ -23,6 +23,9 @@ pub enum Failure {
     /// Something failed that may work later.
     #[error("not everything could be done; send the event again")]
     Again,
+    /// Too many wait already.
+    #[error("too many events wait; send this one again a little later")]
+    Full,
     /// It took too long.
     #[error("not everything could be done in time; send the event again")]
     Late,
@@ -33,7 +36,7 @@ impl Failure {
         match self {
             Self::Event(error) => error.status(),
             Self::Change(_) => StatusCode::BAD_REQUEST,
-            Self::Again | Self::Late => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Again | Self::Full | Self::Late => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }
@@ -43,9 +46,14 @@ impl IntoResponse for Failure {
         let text = self.to_string();
         match self {
             // What led here was logged where it happened.
-            Self::Again | Self::Late => tracing::warn!(reason = text, "an event was given back"),
+            Self::Again | Self::Full | Self::Late => tracing::warn!(reason = text, "an event was given back"),
             _ => tracing::warn!(reason = text, "an event was refused"),
         }
-        (self.status(), text).into_response()
+        let mut response = (self.status(), text).into_response();
+        if let Self::Full = self {
+            // Seconds. The source and Brokers with the feature for it wait so long; others as they are set.
+            response.headers_mut().insert(header::RETRY_AFTER, 1.into());
+        }
+        response
     }
 }

@@ -1,6 +1,6 @@
 //! Receives events: one route for them, three for the platform.
 //!
-//! Invariants: a body is read up to its limit and no further; a 2xx has no body, since a Broker takes one for a
+//! Invariants: a body is read up to its limit and no further, and none where too many events wait already; a 2xx has no body, since a Broker takes one for a
 //! reply; everything is finished before the answer, since a pod that scales to zero gets no CPU after it.
 //! Left out: how an event is read (event_reader.rs), what it means (reload/change.rs), and which status a failure has (failure.rs).
 
@@ -10,11 +10,13 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use cloudevents::AttributesReader as _;
 use http::{HeaderMap, StatusCode};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::event_reader::read_event;
@@ -39,6 +41,8 @@ pub struct Inbox {
     pub deadline: Duration,
     /// The longest body, in bytes.
     pub longest_body: usize,
+    /// How many events may be at work or wait.
+    pub places: Arc<Semaphore>,
 }
 
 impl Inbox {
@@ -46,10 +50,18 @@ impl Inbox {
     pub fn router(self) -> Router {
         let metrics = self.metrics.clone();
         Router::new()
-            .route("/", post(receive))
+            .route("/", post(receive).layer(from_fn_with_state(self.places.clone(), take_place)))
             .merge(platform_routes(move |accept| metrics.render(accept)))
             .layer(DefaultBodyLimit::max(self.longest_body))
             .with_state(self)
+    }
+}
+
+/// Lets an event in where there is a place for it, before its body is read.
+async fn take_place(State(places): State<Arc<Semaphore>>, request: Request, next: Next) -> Response {
+    match places.try_acquire() {
+        Ok(_place) => next.run(request).await,
+        Err(_) => Failure::Full.into_response(),
     }
 }
 

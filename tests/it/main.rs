@@ -13,6 +13,7 @@ mod sweeping_for_real;
 mod deciding;
 mod fake_cluster;
 mod faults;
+mod overload;
 mod racing;
 mod requests;
 mod sweeping;

@@ -26,6 +26,7 @@ fn a_value_that_cannot_be_read_stops_the_start_with_one_sentence() {
         ("CONFROLL_SETTLE", "hunter2", "250ms"),
         ("CONFROLL_SETTLE", "5", "250ms"),
         ("CONFROLL_PATCHES", "0", "above 0"),
+        ("CONFROLL_EVENTS", "-1", "above 0"),
         ("CONFROLL_CALL_DEADLINE", "-1s", "250ms"),
         ("CONFROLL_REQUEST_DEADLINE", "1d", "250ms"),
         ("CONFROLL_LONGEST_BODY", "4MiB", "number"),

@@ -10,6 +10,7 @@ use confroll_stack::RecordingSink;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::fake_cluster::FakeCluster;
 
@@ -17,7 +18,8 @@ use crate::fake_cluster::FakeCluster;
 pub(crate) struct Function {
     pub(crate) url: String,
     pub(crate) http: reqwest::Client,
-    _stop: oneshot::Sender<()>,
+    stop: Option<oneshot::Sender<()>>,
+    served: JoinHandle<()>,
 }
 
 impl Function {
@@ -42,13 +44,19 @@ impl Function {
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
         let client = cluster.client();
-        tokio::spawn(async move {
+        let served = tokio::spawn(async move {
             let stopped = async { drop(stopped.await) };
             serve(listener, client, &settings, stopped).await.unwrap();
         });
         let http =
             reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(Duration::from_secs(30)).build().unwrap();
-        Self { url, http, _stop: stop }
+        Self { url, http, stop: Some(stop), served }
+    }
+
+    /// Asks it to stop, as SIGTERM does; done when it has.
+    pub(crate) async fn stop(mut self) {
+        drop(self.stop.take());
+        self.served.await.unwrap();
     }
 
     /// Sends the event of a change and gives back the status of the answer.
