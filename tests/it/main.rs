@@ -5,6 +5,7 @@
 mod support;
 
 // On the real parts.
+mod many_processes;
 mod reloading;
 mod shop;
 mod sweeping_for_real;

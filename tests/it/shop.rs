@@ -51,20 +51,14 @@ pub(crate) struct Shop {
     pub(crate) functions: Vec<Function>,
     pub(crate) sink: RecordingSink,
     _broker: Option<Broker>,
-    _source: ApiServerSource,
+    _source: Option<ApiServerSource>,
 }
 
 impl Shop {
     /// Opens a shop whose workloads and sources are there before anything watches.
     pub(crate) async fn open(route: Route, objects: &[(&str, Value)]) -> Self {
         let stack = stack().await;
-        let client = stack.control_plane.client().await.unwrap();
-        let namespace = stack.control_plane.create_namespace("shop").await.unwrap();
-        for (key, object) in objects {
-            create(&client, &namespace, key, object).await;
-        }
-        let watch = TemplateWatch::start(client.clone(), &namespace).await.unwrap();
-        let sink = RecordingSink::start().await.unwrap();
+        let Self { client, namespace, watch, sink, .. } = Self::unattended(objects).await;
         let (functions, broker, to) = match route {
             Route::Direct => {
                 let functions = vec![function(stack, sink.url()).await];
@@ -85,7 +79,20 @@ impl Shop {
         };
         let options = SourceOptions::new(&to).in_namespace(&namespace);
         let source = ApiServerSource::start(&stack.control_plane, &stack.parts, &options).await.unwrap();
-        Self { client, namespace, watch, functions, sink, _broker: broker, _source: source }
+        Self { client, namespace, watch, functions, sink, _broker: broker, _source: Some(source) }
+    }
+
+    /// A shop in which nobody tells of changes, and nobody acts on them.
+    pub(crate) async fn unattended(objects: &[(&str, Value)]) -> Self {
+        let stack = stack().await;
+        let client = stack.control_plane.client().await.unwrap();
+        let namespace = stack.control_plane.create_namespace("shop").await.unwrap();
+        for (key, object) in objects {
+            create(&client, &namespace, key, object).await;
+        }
+        let watch = TemplateWatch::start(client.clone(), &namespace).await.unwrap();
+        let sink = RecordingSink::start().await.unwrap();
+        Self { client, namespace, watch, functions: Vec::new(), sink, _broker: None, _source: None }
     }
 
     pub(crate) async fn create(&self, key: &str, object: Value) {
