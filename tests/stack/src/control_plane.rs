@@ -74,6 +74,12 @@ impl ControlPlane {
         Ok(Self { controller_manager, apiserver, etcd, access, namespaces: AtomicU32::new(1), folder })
     }
 
+    /// Kills the API server and starts it again, at its address.
+    pub async fn restart_apiserver(&mut self) -> Result<()> {
+        self.apiserver.start_again()?;
+        until_ready(&self.apiserver, &self.access).await
+    }
+
     /// The API server's address.
     #[must_use]
     pub fn url(&self) -> &str {
@@ -196,6 +202,13 @@ async fn start_etcd(parts: &Parts, folder: &RunFolder) -> Result<(Part, String)>
     .await
 }
 
+async fn until_ready(apiserver: &Part, access: &Access) -> Result<()> {
+    let client = access.client(User::Admin).await?;
+    let ready = || http::Request::get("/readyz").body(Vec::new()).ok();
+    apiserver.until("readiness", START, async || client.request_text(ready()?).await.ok()).await?;
+    Ok(())
+}
+
 struct ApiserverStarter<'a> {
     parts: &'a Parts,
     folder: &'a RunFolder,
@@ -211,9 +224,7 @@ impl ApiserverStarter<'_> {
             let args = self.args(etcd_url, port, &policy);
             let server = Part::start("kube-apiserver", self.folder.path(), &program, args, NO_ENV)?;
             let access = Access::new(format!("https://127.0.0.1:{port}"), self.credentials, self.folder)?;
-            let client = access.client(User::Admin).await?;
-            let ready = || http::Request::get("/readyz").body(Vec::new()).ok();
-            server.until("readiness", START, async || client.request_text(ready()?).await.ok()).await?;
+            until_ready(&server, &access).await?;
             Ok((server, access))
         })
         .await

@@ -82,6 +82,12 @@ impl Eventing {
         Broker::create(self.addresses.clone(), namespace, name, delivery).await
     }
 
+    /// Kills the dispatcher, with whatever is in it, and starts it again.
+    pub async fn restart_dispatcher(&mut self) -> Result<()> {
+        self.dispatcher.start_again()?;
+        until_it_answers(&self.dispatcher, DISPATCHER).await
+    }
+
     /// The parts that run, to be killed or their logs to be read: ingress, filter, dispatcher.
     #[must_use]
     pub fn parts(&self) -> [&Part; 3] {

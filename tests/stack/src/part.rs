@@ -6,7 +6,7 @@
 //! would fire at the end of the *thread* that started it.)
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs::File,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
@@ -38,7 +38,16 @@ pub struct Part {
     child: Mutex<Child>,
     killed: AtomicBool,
     log: PathBuf,
+    recipe: Recipe,
     _alive: ChildStdin,
+}
+
+/// How it was started.
+#[derive(Clone, Debug)]
+struct Recipe {
+    program: PathBuf,
+    args: Vec<OsString>,
+    env: Vec<(&'static str, OsString)>,
 }
 
 impl Part {
@@ -50,11 +59,29 @@ impl Part {
         args: impl IntoIterator<Item = A>,
         env: impl IntoIterator<Item = (&'static str, V)>,
     ) -> Result<Self> {
+        let recipe = Recipe {
+            program: program.to_owned(),
+            args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
+            env: env.into_iter().map(|(name, value)| (name, value.as_ref().to_owned())).collect(),
+        };
         let log = folder.join(name).with_extension("log");
-        let output = File::create(&log).with_context(|| format!("{} cannot be made", log.display()))?;
+        File::create(&log).with_context(|| format!("{} cannot be made", log.display()))?;
+        Self::run(name, folder, log, recipe)
+    }
+
+    /// Ends it at once, and starts the same again; its log goes on.
+    pub fn start_again(&mut self) -> Result<()> {
+        self.kill();
+        let folder = self.log.parent().context("A log is in a folder")?.to_owned();
+        *self = Self::run(&self.name, &folder, self.log.clone(), self.recipe.clone())?;
+        Ok(())
+    }
+
+    fn run(name: &str, folder: &Path, log: PathBuf, recipe: Recipe) -> Result<Self> {
+        let output = File::options().append(true).open(&log).with_context(|| format!("{} is gone", log.display()))?;
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", WATCHED, "sh"]).arg(program).args(args).current_dir(folder);
-        command.env_clear().envs(inherited()).envs(env).process_group(0);
+        command.args(["-c", WATCHED, "sh"]).arg(&recipe.program).args(&recipe.args).current_dir(folder);
+        command.env_clear().envs(inherited()).envs(recipe.env.iter().cloned()).process_group(0);
         command.stdin(Stdio::piped()).stdout(output.try_clone()?).stderr(output);
         let mut child = command.spawn().with_context(|| format!("{name} cannot be started"))?;
         let alive = child.stdin.take().with_context(|| format!("{name} has no input"))?;
@@ -66,6 +93,7 @@ impl Part {
             child: Mutex::new(child),
             killed: AtomicBool::new(false),
             log,
+            recipe,
             _alive: alive,
         })
     }

@@ -102,6 +102,11 @@ impl ApiServerSource {
         Ok(Self { adapter, _folder: folder })
     }
 
+    /// Kills the adapter and starts it again; it does not wait until it watches.
+    pub fn restart(&mut self) -> Result<()> {
+        self.adapter.start_again()
+    }
+
     /// To be killed, or its log to be read.
     #[must_use]
     pub fn adapter(&self) -> &Part {
