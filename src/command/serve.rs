@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use super::stop_signal;
+use crate::edge::callers::Callers;
 use crate::edge::cluster::Cluster;
 use crate::edge::config::{AtStart, KeyOrigin, Settings};
 use crate::edge::inbox::Inbox;
@@ -82,13 +83,14 @@ fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox> {
     };
     let run = ReloadRun { cluster: cluster.clone(), rules: rules.clone(), reporter, metrics: metrics.clone() };
     let lanes = Lanes::new(Arc::new(run), settings.pace.settle);
-    let sweep = Sweep::new(cluster, rules, lanes.clone(), metrics.clone());
+    let sweep = Sweep::new(cluster.clone(), rules, lanes.clone(), metrics.clone());
     Ok(Inbox {
         lanes,
         sweep,
         metrics,
         deadline: settings.pace.request_deadline,
         longest_body: settings.longest_body,
+        callers: settings.callers.clone().map(|rules| Callers::new(cluster, rules)),
         places: Arc::new(Semaphore::new(settings.pace.events)),
     })
 }

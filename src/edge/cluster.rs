@@ -213,7 +213,7 @@ impl Cluster {
 
     /// Sends a request and takes its whole answer, within the deadline. The client below repeats 429, 503 and 504
     /// itself, as long as the server asks for (`Retry-After`) and the deadline lasts.
-    async fn send(&self, call: &Call, request: Request<Body>) -> Result<Bytes, ClusterError> {
+    pub(super) async fn send(&self, call: &Call, request: Request<Body>) -> Result<Bytes, ClusterError> {
         let answer = timeout(self.deadline, async {
             let response = self.client.send(request).await.map_err(|error| ClusterError::unreachable(call, error))?;
             let status = response.status();

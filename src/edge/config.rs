@@ -12,6 +12,7 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::Deserialize;
 
+use super::callers::CallerRules;
 use super::setting_text::{at_start, cluster, count, duration, link, unmarked};
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
 use crate::reload::content::DigestKey;
@@ -38,6 +39,8 @@ pub struct Settings {
     pub pace: Pace,
     /// Whether to look at everything once at the start.
     pub sweep_at_start: AtStart,
+    /// Who may send events; `None`: whoever can reach us.
+    pub callers: Option<CallerRules>,
     /// The longest body of an event, in bytes.
     pub longest_body: usize,
     /// How much is logged, and how.
@@ -110,6 +113,8 @@ struct Ours {
     longest_body: Option<String>,
     auto_reload_all: Option<String>,
     sweep_at_start: Option<String>,
+    audience: Option<String>,
+    callers: Option<String>,
     log_level: Option<String>,
     log_format: Option<String>,
 }
@@ -138,6 +143,10 @@ Settings (environment):
   CONFROLL_AUTO_RELOAD_ALL   reload workloads without annotations [false]
   CONFROLL_SWEEP_AT_START    look at everything at the start, as at a ping of a
                              PingSource [false]
+  CONFROLL_AUDIENCE          check tokens of callers: what they must be made out
+                             for [no check]
+  CONFROLL_CALLERS           whose tokens, with commas, such as
+                             system:serviceaccount:NAMESPACE:NAME
   CONFROLL_LOG_LEVEL         error, warn, info, debug or trace [info]
   CONFROLL_LOG_FORMAT        text or json [text]";
 
@@ -163,6 +172,7 @@ impl Settings {
             key_origin: if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed },
             pace: pace(&ours)?,
             sweep_at_start: read("CONFROLL_SWEEP_AT_START", ours.sweep_at_start.as_deref(), "false", at_start)?,
+            callers: callers(&ours)?,
             longest_body: read("CONFROLL_LONGEST_BODY", ours.longest_body.as_deref(), "4194304", count)?,
             log: log(ours.log_level.as_deref(), ours.log_format.as_deref())?,
         })
@@ -174,6 +184,20 @@ impl Settings {
         let variables = [("ADDRESS", "127.0.0.1"), ("PORT", "0"), ("CONFROLL_DIGEST_KEY", "for testing")];
         let variables = variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         Self::read(&variables.into_iter().collect()).unwrap_or_else(|error| unreachable!("{error}"))
+    }
+}
+
+/// Both or none: a token for us of whoever has one is as good as none.
+fn callers(ours: &Ours) -> Result<Option<CallerRules>, SettingsError> {
+    const CALLERS: &str = "CONFROLL_CALLERS";
+    match (written(ours.audience.as_deref()), written(ours.callers.as_deref())) {
+        (None, None) => Ok(None),
+        (Some(audience), Some(subjects)) => {
+            let subjects = subjects.split(',').map(str::trim).filter(|subject| !subject.is_empty());
+            Ok(Some(CallerRules { audience: audience.to_owned(), subjects: subjects.map(str::to_owned).collect() }))
+        }
+        (Some(_), None) => Err(unreadable(CALLERS, "is not set, though CONFROLL_AUDIENCE is; say who may send events")),
+        (None, Some(_)) => Err(unreadable("CONFROLL_AUDIENCE", "is not set, though CONFROLL_CALLERS is; set both")),
     }
 }
 

@@ -8,12 +8,16 @@
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 
+use super::callers::CallerError;
 use super::event_reader::EventError;
 use crate::reload::change::ChangeError;
 
 /// Why an event was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
+    /// Who sent it may not.
+    #[error(transparent)]
+    Caller(#[from] CallerError),
     /// What was sent is no event.
     #[error(transparent)]
     Event(#[from] EventError),
@@ -34,6 +38,9 @@ pub enum Failure {
 impl Failure {
     fn status(&self) -> StatusCode {
         match self {
+            Self::Caller(CallerError::NoToken | CallerError::BadToken) => StatusCode::UNAUTHORIZED,
+            Self::Caller(CallerError::NotListed(_)) => StatusCode::FORBIDDEN,
+            Self::Caller(CallerError::Cluster(_)) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Event(error) => error.status(),
             Self::Change(_) => StatusCode::BAD_REQUEST,
             Self::Again | Self::Full | Self::Late => StatusCode::SERVICE_UNAVAILABLE,

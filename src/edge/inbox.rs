@@ -19,6 +19,7 @@ use http::{HeaderMap, StatusCode};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::callers::Callers;
 use super::event_reader::read_event;
 use super::failure::Failure;
 use super::lane::{EventOutcome, Lanes, Ticket};
@@ -41,6 +42,8 @@ pub struct Inbox {
     pub deadline: Duration,
     /// The longest body, in bytes.
     pub longest_body: usize,
+    /// Who may send events; `None`: whoever can reach us.
+    pub callers: Option<Callers>,
     /// How many events may be at work or wait.
     pub places: Arc<Semaphore>,
 }
@@ -50,19 +53,23 @@ impl Inbox {
     pub fn router(self) -> Router {
         let metrics = self.metrics.clone();
         Router::new()
-            .route("/", post(receive).layer(from_fn_with_state(self.places.clone(), take_place)))
+            .route("/", post(receive).layer(from_fn_with_state(self.clone(), let_in)))
             .merge(platform_routes(move |accept| metrics.render(accept)))
             .layer(DefaultBodyLimit::max(self.longest_body))
             .with_state(self)
     }
 }
 
-/// Lets an event in where there is a place for it, before its body is read.
-async fn take_place(State(places): State<Arc<Semaphore>>, request: Request, next: Next) -> Response {
-    match places.try_acquire() {
-        Ok(_place) => next.run(request).await,
-        Err(_) => Failure::Full.into_response(),
+/// Lets an event in where there is a place for it and its sender may send one, before its body is read.
+async fn let_in(State(inbox): State<Inbox>, request: Request, next: Next) -> Response {
+    let Ok(_place) = inbox.places.try_acquire() else { return Failure::Full.into_response() };
+    if let Some(callers) = &inbox.callers
+        && let Err(error) = callers.check(request.headers()).await
+    {
+        inbox.metrics.event("refused");
+        return Failure::Caller(error).into_response();
     }
+    next.run(request).await
 }
 
 async fn receive(State(inbox): State<Inbox>, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Response {

@@ -17,6 +17,7 @@
 
 pub mod alert_settings;
 pub mod announcer;
+pub mod callers;
 pub mod chat_webhook;
 pub mod cluster;
 pub mod cluster_error;

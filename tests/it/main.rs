@@ -5,6 +5,7 @@
 mod support;
 
 // On the real parts.
+mod calling;
 mod many_processes;
 mod reloading;
 mod shop;
