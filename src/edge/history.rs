@@ -8,6 +8,7 @@ use tokio::sync::Mutex;
 
 use super::cluster::Cluster;
 use super::cluster_error::ClusterError;
+use crate::reload::change::Occasion;
 use crate::reload::content::{ChangedKeys, Digest};
 use crate::reload::decision::{Counted, Since};
 use crate::reload::past::{EarlierVersion, Judgement, MOST_VERSIONS, PastEnd, judge, judge_end, judge_use};
@@ -52,7 +53,7 @@ impl History {
         &self,
         workload: &Workload,
         counted: &Counted,
-        since: Since,
+        (since, occasion): (Since, Occasion),
         cluster: &Cluster,
         rules: &Rules,
     ) -> Result<Judgement, ClusterError> {
@@ -65,7 +66,7 @@ impl History {
                 }
                 Step::End(end) => {
                     return Ok(judge_end(
-                        end,
+                        end.on(occasion, since),
                         oldest.as_deref(),
                         &self.now,
                         counted.digest,

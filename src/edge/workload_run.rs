@@ -190,7 +190,8 @@ impl<'a> WorkloadRun<'a> {
             Comparison::Same => Judgement::Unchanged(Skip::AlreadyCurrent),
             Comparison::Changed | Comparison::Outdated => Judgement::Changed,
             Comparison::AskThePast(since) => {
-                now.history.judge(workload, &now.counted, since, self.cluster(), self.rules()).await?
+                let asked = (since, self.occasion());
+                now.history.judge(workload, &now.counted, asked, self.cluster(), self.rules()).await?
             }
         };
         match judgement {
@@ -267,6 +268,12 @@ impl<'a> WorkloadRun<'a> {
         let Some(seen) = seen else { return Ok(false) };
         let versions = self.sources.versions(source.kind).await?;
         Ok(versions.get(source.name()).is_none_or(|now| *now == seen))
+    }
+
+    /// An event, if there is one among what asks for the work: it knows more.
+    fn occasion(&self) -> Occasion {
+        let is_sweep = self.triggers.iter().all(|trigger| trigger.change.occasion == Occasion::Sweep);
+        if is_sweep { Occasion::Sweep } else { Occasion::Event }
     }
 
     fn cluster(&self) -> &Cluster {

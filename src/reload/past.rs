@@ -5,6 +5,7 @@
 //! data was written later than the workload, it is rolled out: rather once too often than once too little.
 //! Left out: the reading (edge/history.rs).
 
+use super::change::Occasion;
 use super::content::Digest;
 use super::decision::{Since, Skip, counts};
 use super::references::Keys;
@@ -36,6 +37,20 @@ pub enum PastEnd {
     TooManyVersions,
     /// The server does not read the past at all.
     Refused,
+}
+
+impl PastEnd {
+    /// What the end of the past means to a workload that was never seen. An event says that something changed, so
+    /// where the past cannot be read, the server's bookkeeping has to do. A sweep says nothing: then what cannot be seen
+    /// is taken to have been so always. Otherwise the first sweep of all would roll out whatever uses a source that was
+    /// ever edited.
+    #[must_use]
+    pub fn on(self, occasion: Occasion, since: Since) -> Self {
+        match (occasion, since, self) {
+            (Occasion::Sweep, Since::Birth, Self::Compacted | Self::Refused) => Self::Created,
+            _ => self,
+        }
+    }
 }
 
 /// What one look at the past tells.

@@ -201,3 +201,20 @@ async fn a_sweep_at_the_start_is_made_where_it_is_asked_for() {
         tokio::task::yield_now().await;
     }
 }
+
+#[tokio::test]
+async fn the_first_sweep_leaves_alone_what_was_edited_before_anybody_remembers() {
+    let cluster = shop();
+    let written = json!([{ "time": "2026-06-01T00:00:00Z", "fieldsV1": { "f:data": {} } }]);
+    let mut edited = config_map("2");
+    edited["metadata"]["managedFields"] = written;
+    cluster.put("configmaps/app", edited);
+    cluster.compact();
+    let function = Function::on(&cluster).await;
+    assert_eq!(function.swept("1").await, 202);
+    assert_eq!(rollouts(&cluster), [0; 4], "installing rolls nothing out");
+    assert_ne!(record_of(&cluster, "deployments/api"), Value::Null);
+    // An event that says so is another matter; but by now it is noted what the workloads run on.
+    function.updated("ConfigMap", "app").await;
+    assert_eq!(rollouts(&cluster), [0; 4]);
+}
