@@ -25,7 +25,7 @@ use crate::reload::source_object::ShapeError;
 /// How many callers are remembered.
 const REMEMBERED: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 /// For how long: a burst of one caller is one review, and a revoked token is good for this long at most.
-const REMEMBERED_FOR: Duration = Duration::from_secs(60);
+const REMEMBERED_FOR: Duration = Duration::from_mins(1);
 
 /// Who may send events, as it is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,9 +58,11 @@ pub enum CallerError {
 pub struct Callers {
     cluster: Cluster,
     rules: Arc<CallerRules>,
-    /// By a digest of the token: who holds it, and when that was found.
-    known: Arc<Mutex<LruCache<[u8; 32], (String, Instant)>>>,
+    known: Arc<Mutex<Known>>,
 }
+
+/// By a digest of the token: who holds it, and when that was found.
+type Known = LruCache<[u8; 32], (String, Instant)>;
 
 #[derive(Deserialize)]
 struct Review {
@@ -113,7 +115,7 @@ impl Callers {
         Ok(status.user.username)
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, LruCache<[u8; 32], (String, Instant)>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

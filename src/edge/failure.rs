@@ -40,10 +40,11 @@ impl Failure {
         match self {
             Self::Caller(CallerError::NoToken | CallerError::BadToken) => StatusCode::UNAUTHORIZED,
             Self::Caller(CallerError::NotListed(_)) => StatusCode::FORBIDDEN,
-            Self::Caller(CallerError::Cluster(_)) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Event(error) => error.status(),
             Self::Change(_) => StatusCode::BAD_REQUEST,
-            Self::Again | Self::Full | Self::Late => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Caller(CallerError::Cluster(_)) | Self::Again | Self::Full | Self::Late => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
         }
     }
 }

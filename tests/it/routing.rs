@@ -6,6 +6,8 @@ use std::path::Path;
 use cloudevents::{AttributesReader as _, Event};
 use confroll::announce::sink_kind::SinkKind;
 use confroll::edge::sink_settings::SINK_SETTINGS_HELP;
+use confroll::reload::source::SourceKind;
+use confroll::reload::workload_kind::WORKLOAD_KINDS;
 use confroll_stack::object::{JSON, send as create};
 use confroll_stack::{BrokerDelivery, Received, RecordingSink};
 use serde_json::{Value, json};
@@ -104,6 +106,28 @@ async fn the_event_types_are_those_of_the_code_and_the_api_server_takes_them() {
         assert_eq!(event_type["metadata"]["name"], name);
     }
     assert_eq!(types.len(), code.len());
+}
+
+#[test]
+fn the_cluster_role_has_a_rule_for_each_kind_and_no_other() {
+    let rules = confroll_stack::rights();
+    let mut allowed = BTreeSet::new();
+    for rule in rules.as_array().unwrap() {
+        let of = |field: &str| -> Vec<&str> {
+            rule[field].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
+        };
+        for (group, resource) in
+            of("apiGroups").iter().flat_map(|group| of("resources").into_iter().map(move |r| (*group, r)))
+        {
+            allowed.extend(of("verbs").iter().map(|verb| format!("{verb} {resource} in {group:?}")));
+        }
+    }
+    let sources =
+        SourceKind::ALL.iter().flat_map(|kind| ["get", "list"].map(|verb| format!("{verb} {} in \"\"", kind.plural())));
+    let workloads = WORKLOAD_KINDS
+        .iter()
+        .flat_map(|kind| ["get", "list", "patch"].map(|verb| format!("{verb} {} in {:?}", kind.plural, kind.group)));
+    assert_eq!(allowed, sources.chain(workloads).collect());
 }
 
 #[test]

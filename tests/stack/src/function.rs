@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{part::Part, run_folder::RunFolder};
 
@@ -27,17 +27,12 @@ pub struct FunctionOptions {
     pub env: Vec<(&'static str, String)>,
 }
 
-/// The rights that it needs, as the README's table has them, and no others.
+/// The rights that it has where it is installed, and no others: the rules of the ClusterRole that is shipped.
 #[must_use]
 pub fn rights() -> Value {
-    json!([
-        {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["get", "list"]},
-        {
-            "apiGroups": ["apps"],
-            "resources": ["deployments", "statefulsets", "daemonsets"],
-            "verbs": ["get", "list", "patch"],
-        },
-    ])
+    let role = include_str!("../../../knative/cluster-role.yaml");
+    let role: Value = serde_saphyr::from_str(role).unwrap_or_default();
+    role["rules"].clone()
 }
 
 /// A running `confroll serve`; it ends with its value.
