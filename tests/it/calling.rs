@@ -27,8 +27,7 @@ async fn token(control_plane: &ControlPlane, account: &str, audience: &str) -> S
 
 /// Sends an event that is nothing to us, and gives back the answer.
 async fn told(function: &Function, authorization: Option<&str>) -> (u16, String) {
-    let mut event = ChangeEvent::update("ConfigMap", "app");
-    event.event_type = "boson.fn".to_owned();
+    let event = ChangeEvent { event_type: "boson.fn".to_owned(), ..ChangeEvent::update("ConfigMap", "app") };
     let mut request = event.request(&http(), function.url());
     if let Some(authorization) = authorization {
         request = request.header("authorization", authorization);
