@@ -163,15 +163,38 @@ impl History {
         if let Some(object) = cluster.source_at(&self.now.source, at).await? {
             return Ok(Some(object));
         }
+        let mut gone = at;
         for leap in 1..=MOST_LEAPS {
             let Some(at) = version.back(4_u64.pow(leap)) else { break };
             match cluster.source_at(&self.now.source, at).await {
-                Ok(None) => {}
+                Ok(None) => gone = at,
+                Ok(Some(found)) => return self.last_of_life(found, at, gone, cluster).await.map(Some),
                 // The window ends before an earlier life was found: as far as one can see, there was none.
                 Err(ClusterError::Expired) => break,
-                found => return found,
+                Err(error) => return Err(error),
             }
         }
         Ok(None)
+    }
+
+    /// The source as it was just before it was deleted: it was `found` at the version `there`, and not at `gone`. A leap
+    /// may land on a version that was long replaced by then, on which nobody ran any more.
+    async fn last_of_life(
+        &self,
+        mut found: SourceObject,
+        mut there: Version,
+        mut gone: Version,
+        cluster: &Cluster,
+    ) -> Result<SourceObject, ClusterError> {
+        while let Some(middle) = there.middle(gone) {
+            match cluster.source_at(&self.now.source, middle).await {
+                Ok(Some(later)) => (found, there) = (later, middle),
+                Ok(None) => gone = middle,
+                // Forgotten meanwhile: what was found is the best that is known.
+                Err(ClusterError::Expired) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
     }
 }

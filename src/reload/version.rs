@@ -27,6 +27,12 @@ impl Version {
     pub fn back(self, steps: u64) -> Option<Self> {
         self.0.checked_sub(steps).filter(|&number| number > 0).map(Self)
     }
+
+    /// A version halfway between this one and a later one, if there is any between them.
+    #[must_use]
+    pub fn middle(self, later: Self) -> Option<Self> {
+        Some(self.0.midpoint(later.0)).filter(|&number| self.0 < number && number < later.0).map(Self)
+    }
 }
 
 impl fmt::Display for Version {
@@ -72,5 +78,9 @@ mod tests {
         assert_eq!(version("10").before(), Some(version("9")));
         assert_eq!(version("1").before(), None);
         assert_eq!(version("5").back(9), None);
+        assert_eq!(version("5").middle(version("9")), Some(version("7")));
+        assert_eq!(version("5").middle(version("7")), Some(version("6")));
+        assert_eq!(version("5").middle(version("6")), None);
+        assert_eq!(version("9").middle(version("5")), None);
     }
 }

@@ -145,6 +145,20 @@ async fn an_earlier_life_is_found_even_if_the_workload_was_written_after_it() {
 }
 
 #[tokio::test]
+async fn of_an_earlier_life_only_the_end_counts() {
+    let cluster = FakeCluster::default();
+    cluster.put(APP, config_map("1"));
+    (0..40).for_each(|other| cluster.put("configmaps/other", config_map(&other.to_string())));
+    cluster.put(APP, config_map("2"));
+    cluster.put(API, workload_using(&["app"]));
+    cluster.delete(APP);
+    cluster.put(APP, config_map("2"));
+    let function = Function::on(&cluster).await;
+    assert_eq!(function.told(&ChangeEvent::of("add", "ConfigMap", "app")).await, 202);
+    assert_eq!(cluster.rollouts(API), 0, "the workload was born with what there is now");
+}
+
+#[tokio::test]
 async fn a_source_created_for_the_first_time_rolls_nothing_out_and_its_next_edit_does() {
     let cluster = FakeCluster::default();
     cluster.put(API, workload_using(&["app"]));
