@@ -12,6 +12,14 @@ deny:
 test:
     cargo test --workspace
 
+# Looks for inputs that break what fuzz/harness states: events, annotations, record or regex. What is found is written
+# to fuzz/artifacts and goes to fuzz/seeds with its mending (needs nightly and `cargo install cargo-fuzz`).
+fuzz target seconds="600":
+    cp Cargo.lock fuzz/Cargo.lock
+    mkdir -p fuzz/corpus/{{target}}
+    cargo +nightly fuzz run {{target}} fuzz/corpus/{{target}} fuzz/seeds/{{target}} -- \
+        -max_total_time={{seconds}} -timeout=10 -max_len=8192
+
 # The pictures of docs/messages, of every kind of chat message (needs chromium and ImageMagick).
 pictures:
     #!/usr/bin/env bash

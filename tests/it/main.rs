@@ -35,7 +35,12 @@ mod styling;
 mod wording;
 
 // At the door.
+#[path = "../../fuzz/harness/mod.rs"]
+mod fuzz_harness;
+mod fuzzed;
+mod go_regexp;
 mod inbox;
+mod mutations;
 mod settings;
 
 // The tree itself.
