@@ -8,15 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use confroll::announce::sink_kind::SinkKind;
+use confroll::command::serve::inbox;
 use confroll::edge::announcer::{Announcer, Announcing};
-use confroll::edge::cluster::Cluster;
 use confroll::edge::config::Settings;
-use confroll::edge::inbox::Inbox;
-use confroll::edge::lane::Lanes;
-use confroll::edge::metrics::Metrics;
-use confroll::edge::outbox::Outbox;
-use confroll::edge::reload_run::ReloadRun;
-use confroll::edge::reporter::Reporter;
 use confroll::edge::sink_inbox::SinkInbox;
 use confroll::edge::sink_metrics::SinkMetrics;
 use confroll::edge::sink_settings::SinkSettings;
@@ -81,22 +75,8 @@ impl Doors {
 }
 
 fn function(asked: &Paths) -> Router {
-    let settings = Settings::for_testing();
-    let (rules, metrics) = (Arc::new(settings.rules), Arc::new(Metrics::new()));
-    let cluster = Cluster::new(empty_cluster(asked.clone()), rules.clone(), &settings.pace);
-    let outbox = Outbox::new(None).unwrap_or_else(|error| unreachable!("{error}"));
-    let reporter = Reporter {
-        outbox: Arc::new(outbox),
-        cluster_name: "default".into(),
-        link: None,
-        cluster: cluster.clone(),
-        rules: rules.clone(),
-        metrics: metrics.clone(),
-    };
-    let run = ReloadRun { cluster, rules, reporter, metrics: metrics.clone() };
-    let lanes = Lanes::new(Arc::new(run), settings.pace.settle);
-    let (deadline, longest_body) = (settings.pace.request_deadline, settings.longest_body);
-    Inbox { lanes, metrics, deadline, longest_body }.router()
+    let inbox = inbox(empty_cluster(asked.clone()), &Settings::for_testing());
+    inbox.unwrap_or_else(|error| unreachable!("{error}")).router()
 }
 
 fn sink() -> Router {

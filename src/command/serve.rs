@@ -59,7 +59,8 @@ fn at_start() -> EventTag {
     EventTag::of("confroll serve", &now().to_string())
 }
 
-fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox> {
+/// The parts of the function, put together.
+pub fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox> {
     if settings.key_origin == KeyOrigin::Fixed {
         tracing::warn!(
             "CONFROLL_DIGEST_KEY is not set: digests on workloads are made with a key that everybody knows, so a short secret could be guessed from one"
