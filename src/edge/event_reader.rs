@@ -1,7 +1,7 @@
 //! Reads a CloudEvent from a request, for every command that receives one.
 //!
-//! Invariants: what cannot be read is refused with a sentence that quotes nothing of it; nothing is guessed where an
-//! attribute stands there twice. Left out: what the event means.
+//! Invariants: what cannot be read is refused with a sentence that quotes nothing of it, but for the beginning of a
+//! header's name; nothing is guessed where an attribute stands there twice. Left out: what the event means.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -17,6 +17,9 @@ use serde::{Deserialize, Deserializer};
 
 /// How the content type of a structured event begins.
 const STRUCTURED: &[u8] = b"application/cloudevents";
+
+/// Headers that no attribute has: as JSON, an event with such would have two data.
+const DATA: [&str; 2] = ["ce-data", "ce-data_base64"];
 
 /// Why a request is no event.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +59,10 @@ pub(super) fn read_event(
     for name in headers.keys() {
         let is_attribute = name.as_str().starts_with("ce-") || name == header::CONTENT_TYPE;
         if is_attribute && headers.get_all(name).iter().count() > 1 {
-            return Err(EventError::NoEvent(format!("the header {name} stands there twice")));
+            return Err(EventError::NoEvent(format!("the header {:.80} stands there twice", name.as_str())));
+        }
+        if DATA.contains(&name.as_str()) {
+            return Err(EventError::NoEvent(format!("the header {name} is no attribute")));
         }
     }
     if headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(STRUCTURED)) {

@@ -75,6 +75,7 @@ async fn what_cannot_be_an_event_of_ours_is_refused_with_a_sentence_and_the_proc
             400,
         ),
         ("a repeated content type", binary(f, &[JSON, JSON, SPEC, ID, SOURCE, TYPE], body.clone()), 400),
+        ("an extension called data", binary(f, &[JSON, SPEC, ID, SOURCE, TYPE, ("ce-data", "x")], body.clone()), 400),
         ("a bad time", binary(f, &[JSON, SPEC, ID, SOURCE, TYPE, ("ce-time", "now")], body.clone()), 400),
         ("no data", binary(f, &[SPEC, ID, SOURCE, TYPE], ""), 400),
         ("data that is no JSON", binary(f, &[JSON, SPEC, ID, SOURCE, TYPE], "hunter2"), 400),
