@@ -4,4 +4,6 @@
 #[path = "../harness/annotations.rs"]
 mod annotations;
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| annotations::check(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    annotations::check(input);
+});

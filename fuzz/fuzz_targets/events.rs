@@ -10,4 +10,6 @@ thread_local! {
     static DOORS: doors::Doors = doors::Doors::open();
 }
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| DOORS.with(|doors| events::check(doors, input)));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    DOORS.with(|doors| events::check(doors, input));
+});

@@ -24,7 +24,7 @@ struct Asked {
     usage: Option<Usage>,
 }
 
-pub(crate) fn check(input: &[u8]) {
+pub(crate) fn check(input: &[u8]) -> &'static str {
     let asked = Asked::read(&String::from_utf8_lossy(input));
     let keys = keys();
     let opt_in = OptIn::of(&asked.workload, &asked.template, &keys, asked.unmarked);
@@ -33,6 +33,7 @@ pub(crate) fn check(input: &[u8]) {
     for problem in problems {
         assert!(problem.chars().count() <= 1000 && !problem.contains(char::is_control), "{problem:?}");
     }
+    let mut said = "nothing counts";
     let marks = SourceMarks::of(&asked.source, &keys);
     for kind in SourceKind::ALL {
         every_name_counts(&asked, &opt_in, kind);
@@ -40,8 +41,12 @@ pub(crate) fn check(input: &[u8]) {
             let answer = opt_in.asks_for(kind, &name, &marks, asked.usage.as_ref());
             let named = opt_in.named(kind).iter().any(|pattern| pattern.matches(&name));
             assert_eq!(answer, asked.expected(kind, &name, named), "{kind}/{name}");
+            if let Answer::Counts(reason) = answer {
+                said = reason.as_str();
+            }
         }
     }
+    said
 }
 
 /// The keys of the annotations: short, so that an input is mostly values.

@@ -27,7 +27,7 @@ const LONGEST_MESSAGE: usize = 300;
 const CHATS: [(SinkKind, Service); 3] =
     [(SinkKind::Slack, Service::Slack), (SinkKind::GoogleChat, Service::GoogleChat), (SinkKind::Teams, Service::Teams)];
 
-pub(crate) fn check(doors: &Doors, input: &[u8]) {
+pub(crate) fn check(doors: &Doors, input: &[u8]) -> &'static str {
     let (headers, body) = request(input);
     let (function, sink) = (doors.function(&headers, body), doors.sink(&headers, body));
     is_an_answer(&function, &[202, 204, 400, 413]);
@@ -43,11 +43,18 @@ pub(crate) fn check(doors: &Doors, input: &[u8]) {
         let is_tame = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '.');
         assert!(path.chars().all(is_tame) && !path.contains("..") && !path.contains("//"), "{path}");
     }
-    if !refused(&function) && function.status != 413 {
-        let event = to_event(&headers, body.to_vec()).unwrap_or_else(|error| unreachable!("{error}"));
-        assert_eq!(event.specversion(), SpecVersion::V10);
-        names_a_source(&event, &function);
-        is_told(&event, &sink);
+    if refused(&function) || function.status == 413 {
+        return "no event";
+    }
+    let event = to_event(&headers, body.to_vec()).unwrap_or_else(|error| unreachable!("{error}"));
+    assert_eq!(event.specversion(), SpecVersion::V10);
+    names_a_source(&event, &function);
+    is_told(&event, &sink);
+    match (function.status, sink.status) {
+        (202, _) => "a change",
+        (_, 404) => "a notice",
+        (204, 204) => "not for us",
+        _ => "of no use",
     }
 }
 

@@ -7,14 +7,15 @@ use confroll::reload::record::Record;
 use confroll::reload::references::Keys;
 use confroll::reload::source::Namespace;
 
-pub(crate) fn check(input: &[u8]) {
+pub(crate) fn check(input: &[u8]) -> &'static str {
     let text = String::from_utf8_lossy(input);
-    let Some(record) = Record::read(&text) else { return };
+    let Some(record) = Record::read(&text) else { return "no record" };
     let written = record.to_annotation();
     let again = Record::read(&written);
     assert_eq!(again.as_ref(), Some(&record), "what was written is read back");
     assert_eq!(again.map(|again| again.to_annotation()), Some(written), "and written the same");
     knows_its_sources(&record);
+    "a record"
 }
 
 /// What a record lists is what it knows, and carrying all of it over gives the same knowledge.

@@ -35,7 +35,7 @@ const LONGEST: usize = 4096;
 /// What the crate is given for a second look: as much as a list may have.
 const MEMORY: usize = 8 << 20;
 
-pub(crate) fn check(input: &[u8]) {
+pub(crate) fn check(input: &[u8]) -> &'static str {
     let text = String::from_utf8_lossy(input);
     let entry = text.trim();
     let rewritten = rewrite(&format!("^{entry}$"));
@@ -49,6 +49,7 @@ pub(crate) fn check(input: &[u8]) {
             if entry.len() <= LONGEST && entry.bytes().all(means_the_same) {
                 agrees_with_the_crate(entry, &pattern);
             }
+            "a pattern"
         }
         Err(error) => {
             let said = error.to_string();
@@ -57,7 +58,9 @@ pub(crate) fn check(input: &[u8]) {
                 && entry.len() <= LONGEST
             {
                 is_refused_for_its_size(&rewritten, &said);
+                return "too large";
             }
+            "no pattern"
         }
     }
 }
