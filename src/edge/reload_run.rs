@@ -143,7 +143,7 @@ impl ReloadRun {
     fn all_noted(&self, workload: &Workload, hits: &[Hit<'_>]) -> bool {
         let Some(record) = &workload.record else { return false };
         let key = &self.rules.digest_key;
-        hits.iter().all(|hit| record.seen(&hit.present.object.source, key) == Some(hit.present.object.version))
+        hits.iter().all(|hit| record.has_seen(&hit.present.object.source, hit.present.object.version, key))
     }
 
     async fn read_sources(&self, work: &Work<'_>) -> BTreeMap<SourceRef, Present> {

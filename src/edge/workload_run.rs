@@ -20,6 +20,7 @@ use crate::reload::change::Occasion;
 use crate::reload::decision::{Comparison, ReadOrder, Skip, compare, counts};
 use crate::reload::past::Judgement;
 use crate::reload::record::{Cause, Record};
+use crate::reload::record_room::Fit;
 use crate::reload::report::Outcome;
 use crate::reload::rollout::{merge_patch, record_patch};
 use crate::reload::rules::Rules;
@@ -137,7 +138,8 @@ impl<'a> WorkloadRun<'a> {
             self.triggers.iter().find(|trigger| changed.iter().any(|it| it.object.source == trigger.change.source));
         let by_sweep = self.triggers.iter().find(|trigger| trigger.change.occasion == Occasion::Sweep);
         let Some(cause) = by_change.or(by_sweep) else { return Ok(Attempt::Skipped(skipped)) };
-        let record = self.observe(workload, &mut changed, &unchanged, cause, order).await?;
+        let mut record = self.observe(workload, &mut changed, &unchanged, cause, order).await?;
+        Self::make_fit(&mut record, workload);
         match changed.first() {
             Some(first) => {
                 let patch = merge_patch(workload, &first.object.source, first.counted.digest, &record, now());
@@ -145,6 +147,19 @@ impl<'a> WorkloadRun<'a> {
             }
             None if by_sweep.is_some() => self.note(workload, record).await,
             None => Ok(Attempt::Skipped(skipped)),
+        }
+    }
+
+    /// Makes a record fit among the annotations of a workload, and says where that costs something.
+    fn make_fit(record: &mut Record, workload: &Workload) {
+        if record.fit(workload) == Fit::Cut {
+            tracing::warn!(
+                namespace = workload.id.namespace.as_str(),
+                workload.kind = workload.id.kind.kind,
+                workload.name = workload.id.name,
+                "the record of what a workload runs on has no room among its annotations; sources that it leaves out are \
+                 told apart by version"
+            );
         }
     }
 

@@ -135,6 +135,11 @@ pub fn compare(
         Known::Content(..) => Comparison::Changed,
         Known::Version(seen) if seen == source.version => Comparison::Same,
         Known::Version(seen) => Comparison::AskThePast(Since::Version(seen)),
+        // The patch that wrote the record made the workload's version later than this one. Where it is not, the workload
+        // came from another cluster's backup, and the record's versions mean nothing here.
+        Known::UpTo(version) if version >= workload.version => Comparison::AskThePast(Since::Birth),
+        Known::UpTo(version) if source.version <= version => Comparison::Same,
+        Known::UpTo(version) => Comparison::AskThePast(Since::Version(version)),
         Known::Nothing => Comparison::AskThePast(Since::Birth),
     }
 }

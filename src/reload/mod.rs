@@ -4,6 +4,7 @@
 //! Change ─ which source to look at                                   change.rs, source.rs
 //!   SourceObject ─ what is there now, its Content and Digest         source_object.rs, content.rs, version.rs
 //!   Workload ─ OptIn, References, Record                             workload.rs, opt_in.rs, references.rs, record.rs
+//!     fit() ─ what a Record leaves out where it has no room          record_room.rs
 //!     counts() ─ does this source matter to this workload, and why   decision.rs
 //!     compare() ─ Same, Changed, or only the past can tell           decision.rs
 //!     judge() ─ what an earlier version of the source tells          past.rs
@@ -29,6 +30,7 @@ pub mod opt_in;
 pub mod past;
 pub mod pod_template;
 pub mod record;
+pub mod record_room;
 pub mod references;
 pub mod report;
 pub mod rollout;

@@ -2,7 +2,8 @@
 //!
 //! Invariants: it holds digests and versions, never content; it lives on the workload's own metadata, so that writing
 //! it causes no rollout; a record of another recipe or key says which versions were seen and nothing more.
-//! Left out: when it is written (with a rollout, in the same patch: rollout.rs).
+//! Left out: when it is written (with a rollout, in the same patch: rollout.rs), and what it leaves out where a
+//! workload has no room for all of it (record_room.rs).
 
 use std::collections::BTreeMap;
 
@@ -23,15 +24,18 @@ pub struct Record {
     recipe: u32,
     key: KeyId,
     /// By `ConfigMap/name`: the namespace is the workload's.
-    sources: BTreeMap<String, Entry>,
+    pub(super) sources: BTreeMap<String, Entry>,
+    /// Where sources were left out: a version that was there before the rollout, so the pods run on it or a later one.
+    #[serde(rename = "upTo", default, skip_serializing_if = "Option::is_none")]
+    pub(super) up_to: Option<Version>,
     /// What led to the rollout that wrote this record.
     pub cause: Cause,
 }
 
 /// One source as it was last seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
-    version: Version,
+pub(super) struct Entry {
+    pub(super) version: Version,
     /// Which keys counted, as a tag: a digest of other keys cannot be compared.
     keys: String,
     digest: Digest,
@@ -79,13 +83,15 @@ pub enum Known {
     Version(Version),
     /// The version and the digest of what counts.
     Content(Version, Digest),
+    /// Nothing of its own, but the workload runs on all that was there at this version.
+    UpTo(Version),
 }
 
 impl Record {
     /// A record of nothing yet.
     #[must_use]
     pub fn new(key: &DigestKey, cause: Cause) -> Self {
-        Self { recipe: RECIPE, key: key.id().clone(), sources: BTreeMap::new(), cause }
+        Self { recipe: RECIPE, key: key.id().clone(), sources: BTreeMap::new(), up_to: None, cause }
     }
 
     /// Reads a record from its annotation. `None` where it is no record: somebody edited it, or a later Confroll
@@ -105,7 +111,7 @@ impl Record {
     #[must_use]
     pub fn knows(&self, source: &SourceRef, keys: &Keys, key: &DigestKey) -> Known {
         match self.sources.get(&source.to_string()) {
-            None => Known::Nothing,
+            None => self.up_to.map_or(Known::Nothing, Known::UpTo),
             Some(entry) if self.speaks_of(key) && entry.keys == keys_tag(keys) => {
                 Known::Content(entry.version, entry.digest)
             }
@@ -119,6 +125,16 @@ impl Record {
         self.sources.get(&source.to_string()).filter(|_| self.speaks_of(key)).map(|entry| entry.version)
     }
 
+    /// Whether the workload was seen to run on a source at this version, by a digest that can be compared, or because the
+    /// record had no room for it and stands for all that was there then.
+    #[must_use]
+    pub fn has_seen(&self, source: &SourceRef, version: Version, key: &DigestKey) -> bool {
+        match self.sources.get(&source.to_string()) {
+            Some(entry) => self.speaks_of(key) && entry.version == version,
+            None => self.up_to.is_some_and(|up_to| version <= up_to),
+        }
+    }
+
     /// The sources that this record knows, which live in the workload's namespace.
     pub fn sources<'a>(&'a self, namespace: &'a Namespace) -> impl Iterator<Item = SourceRef> + 'a {
         self.sources.keys().filter_map(|source| SourceRef::from_display(namespace, source))
@@ -127,7 +143,7 @@ impl Record {
     /// Whether both know the same of the same sources, whatever led to them.
     #[must_use]
     pub fn knows_as_much_as(&self, other: &Self) -> bool {
-        self.recipe == other.recipe && self.key == other.key && self.sources == other.sources
+        (self.recipe, &self.key, self.up_to, &self.sources) == (other.recipe, &other.key, other.up_to, &other.sources)
     }
 
     /// Notes that the workload runs on `version` of a source from now on.
@@ -158,6 +174,7 @@ impl Record {
             return tag.clone();
         }
         let mut parts = vec![self.key.to_string()];
+        parts.extend(self.up_to.map(|version| version.to_string()));
         for (source, entry) in &self.sources {
             parts.extend([source.clone(), entry.version.to_string(), entry.digest.to_string()]);
         }

@@ -54,7 +54,7 @@ impl SeenSources {
         let record = workload.record.as_ref();
         let moved = |source: &SourceRef| {
             let Some(seen) = self.get(source) else { return false };
-            let is_known = record.and_then(|record| record.seen(source, &rules.digest_key)) == Some(seen.version);
+            let is_known = record.is_some_and(|record| record.has_seen(source, seen.version, &rules.digest_key));
             !is_known && counts(workload, source, seen.marks)
         };
         let mut sources: BTreeSet<SourceRef> =

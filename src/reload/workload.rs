@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use super::opt_in::OptIn;
 use super::pod_template::PodTemplate;
 use super::record::{OBSERVED, Record};
+use super::record_room::room_beside;
 use super::references::{References, Usage};
 use super::rules::Rules;
 use super::source::{Namespace, SourceKind, SourceRef};
@@ -56,6 +57,8 @@ pub struct Workload {
     pub references: References,
     /// What it was last seen to run on.
     pub record: Option<Record>,
+    /// How many bytes its annotations have left for a record.
+    pub room: usize,
     /// Who writes its pod template.
     pub owner: Owner,
 }
@@ -134,6 +137,7 @@ impl Workload {
             opt_in: OptIn::of(&annotations, template.annotations(), &rules.annotations, rules.unmarked),
             references: References::of(&template),
             record: annotations.get(OBSERVED).and_then(|text| Record::read(text)),
+            room: room_beside(&annotations),
             owner: owner(metadata.owners.as_deref().unwrap_or_default()),
             id,
         })

@@ -153,6 +153,9 @@ impl State {
             return status(409, "the object has been modified");
         }
         merge(&mut object, patch);
+        if annotation_bytes(&object["metadata"]) > 256 * 1024 {
+            return status(422, "metadata.annotations: Too long: may not be more than 262144 bytes");
+        }
         self.revision += 1;
         object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
         self.versions.get_mut(key).unwrap().push((self.revision, Some(object)));
@@ -163,6 +166,11 @@ impl State {
 /// A refusal as the API server words it.
 pub(crate) fn status(code: u16, message: &str) -> (u16, Value) {
     (code, json!({ "kind": "Status", "status": "Failure", "code": code, "reason": "x", "message": message }))
+}
+
+fn annotation_bytes(metadata: &Value) -> usize {
+    let annotations = metadata["annotations"].as_object().into_iter().flatten();
+    annotations.map(|(key, value)| key.len() + value.as_str().unwrap().len()).sum()
 }
 
 /// RFC 7396.

@@ -6,6 +6,7 @@ mod support;
 
 // On the real parts.
 mod calling;
+mod limits;
 mod many_processes;
 mod reloading;
 mod shop;
