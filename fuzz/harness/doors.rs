@@ -15,7 +15,7 @@ use confroll::edge::sink_inbox::SinkInbox;
 use confroll::edge::sink_metrics::SinkMetrics;
 use confroll::edge::sink_settings::SinkSettings;
 use http::{HeaderMap, Request, Response};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Collected};
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 
@@ -68,7 +68,7 @@ impl Doors {
         self.runtime.block_on(async {
             let answer = router.clone().oneshot(request).await.unwrap_or_else(|never| match never {});
             let status = answer.status().as_u16();
-            let body = answer.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+            let body = answer.into_body().collect().await.map(Collected::to_bytes).unwrap_or_default();
             Answer { status, body: String::from_utf8_lossy(&body).into_owned() }
         })
     }
@@ -94,9 +94,10 @@ fn empty_cluster(asked: Paths) -> kube::Client {
         let path = request.uri().path().to_owned();
         let is_list = path.rsplit_once("/namespaces/").is_some_and(|(_, rest)| rest.split('/').count() == 2);
         asked.lock().unwrap_or_else(PoisonError::into_inner).push(path);
-        let (status, answer) = match is_list {
-            true => (200, r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#),
-            false => (404, r#"{"kind":"Status","status":"Failure","code":404,"reason":"NotFound","message":"none"}"#),
+        let (status, answer) = if is_list {
+            (200, r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#)
+        } else {
+            (404, r#"{"kind":"Status","status":"Failure","code":404,"reason":"NotFound","message":"none"}"#)
         };
         let mut response = Response::new(kube::client::Body::from(Bytes::from_static(answer.as_bytes()).to_vec()));
         *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
