@@ -72,6 +72,11 @@ impl FakeCluster {
         self.0.lock().unwrap().now(key).cloned().unwrap_or_default()
     }
 
+    /// The version of the last write.
+    pub(crate) fn revision(&self) -> u64 {
+        self.0.lock().unwrap().revision
+    }
+
     /// How often the pod template of a workload changed.
     pub(crate) fn rollouts(&self, key: &str) -> usize {
         let state = self.0.lock().unwrap();
@@ -96,7 +101,8 @@ impl FakeCluster {
         self.0.lock().unwrap().requests.clone()
     }
 
-    fn answer(&self, method: &str, uri: &str, body: &[u8]) -> (u16, Value) {
+    /// What the server answers to a request.
+    pub(crate) fn answer(&self, method: &str, uri: &str, body: &[u8]) -> (u16, Value) {
         self.0.lock().unwrap().requests.push(format!("{method} {uri}"));
         // Taken out while it runs, so that it may write to the cluster.
         let fault = self.0.lock().unwrap().fault.take();

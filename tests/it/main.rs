@@ -19,6 +19,7 @@ mod faults;
 mod overload;
 mod racing;
 mod requests;
+mod simulation;
 mod sweeping;
 
 // What is told, and how.

@@ -1,0 +1,221 @@
+//! Thousands of steps by chance, on an API server in memory: users edit, label, delete and make again, annotate and
+//! change templates; events come late, twice and in any order; processes crash between any two calls; requests are
+//! refused, lost, late, or met by another writer.
+//!
+//! Invariant: one seed, one run. A failure names its seed, and `CONFROLL_SIMULATION_SEED` repeats it alone.
+//! Left out: a past that the server has forgotten (deciding.rs), and what is told of rollouts (delivering.rs).
+
+mod oracle;
+mod random;
+mod shape;
+mod wire;
+mod world;
+
+use std::time::Duration;
+
+use futures::future::join_all;
+
+use self::wire::{Process, Shared};
+use self::world::World;
+use crate::support::ChangeEvent;
+
+/// Many short runs, each with workloads that have hardly been rolled out.
+const SHORT: (std::ops::Range<u64>, usize) = (0..200, 80);
+/// A few long ones, each with a past.
+const LONG: (std::ops::Range<u64>, usize) = (1000..1002, 1000);
+const SEED: &str = "CONFROLL_SIMULATION_SEED";
+/// How much of what happened a failure shows, unless its seed was asked for.
+const SHOWN: usize = 150;
+
+#[test]
+fn whatever_happens_each_change_is_rolled_out_and_nothing_else_is() {
+    run_all(SHORT);
+}
+
+#[test]
+fn and_so_it_stays_in_the_long_run() {
+    run_all(LONG);
+}
+
+#[test]
+fn one_seed_is_one_run() {
+    for seed in 0..3 {
+        // The clock's own grid, on which timers of one moment are sorted, lies elsewhere each time.
+        let [first, second] = [0, 3].map(|offset| run_from(Duration::from_millis(offset), seed, 150).log);
+        let differs = first.iter().zip(&second).position(|(first, second)| first != second);
+        assert_eq!(
+            (first.len(), differs),
+            (second.len(), None),
+            "seed {seed}: {:?}",
+            differs.map(|at| (&first[at - 5..=at], &second[at]))
+        );
+    }
+}
+
+fn run_all((seeds, steps): (std::ops::Range<u64>, usize)) {
+    let only = asked_for();
+    let rollouts: usize =
+        seeds.filter(|seed| only.is_none_or(|only| only == *seed)).map(|seed| run(seed, steps).rollouts).sum();
+    assert!(only.is_some() || rollouts > 1000, "{rollouts} rollouts prove little");
+}
+
+#[expect(clippy::disallowed_methods, reason = "a seed is for whoever repeats a failure")]
+fn asked_for() -> Option<u64> {
+    std::env::var(SEED).ok().map(|seed| seed.parse().unwrap())
+}
+
+/// One run, to its end.
+fn run(seed: u64, steps: usize) -> World {
+    run_from(Duration::ZERO, seed, steps)
+}
+
+fn run_from(offset: Duration, seed: u64, steps: usize) -> World {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        tokio::time::advance(offset).await;
+        let mut simulation = Simulation::new(seed);
+        for _ in 0..steps {
+            simulation.step().await;
+            simulation.check();
+        }
+        simulation.end().await;
+        if asked_for().is_some() {
+            println!("{}", simulation.world.lock().log.join("\n"));
+        }
+        let end = World::new(seed);
+        std::mem::replace(&mut *simulation.world.lock(), end)
+    })
+}
+
+struct Simulation {
+    seed: u64,
+    world: Shared,
+    processes: Vec<Process>,
+    /// Delivered at least once.
+    delivered: Vec<ChangeEvent>,
+}
+
+impl Simulation {
+    fn new(seed: u64) -> Self {
+        let world = Shared::new(World::new(seed));
+        let processes = vec![Process::start(&world)];
+        Self { seed, world, processes, delivered: Vec::new() }
+    }
+
+    async fn step(&mut self) {
+        let what = self.world.lock().random.below(100);
+        match what {
+            0..60 => self.world.lock().step(),
+            60..63 => self.scale(),
+            _ => {
+                let trouble = self.world.lock().random.pick(&[0, 5, 30]);
+                self.world.lock().trouble = trouble;
+                let events = self.some_events();
+                self.deliver(events).await;
+            }
+        }
+    }
+
+    /// One process or two.
+    fn scale(&mut self) {
+        if self.processes.len() == 1 {
+            self.processes.push(Process::start(&self.world));
+        } else {
+            self.processes.remove(0);
+        }
+    }
+
+    /// Some of those that wait, in any order; now and then one that was delivered before.
+    fn some_events(&mut self) -> Vec<ChangeEvent> {
+        let mut world = self.world.lock();
+        let mut events = Vec::new();
+        for _ in 0..1 + world.random.below(4) {
+            let waiting = world.events.len();
+            if waiting > 0 && world.random.chance(90) {
+                let index = world.random.below(waiting);
+                events.push(world.events.swap_remove(index));
+            } else if !self.delivered.is_empty() {
+                let index = world.random.below(self.delivered.len());
+                events.push(self.delivered[index].clone());
+            }
+        }
+        events
+    }
+
+    /// Delivers events, one shortly after the other and some to two processes. Those without a good answer wait again.
+    async fn deliver(&mut self, events: Vec<ChangeEvent>) -> usize {
+        let plans: Vec<_> = {
+            let mut world = self.world.lock();
+            world.oracle.round = world.cluster.revision();
+            let mut plan = |event: ChangeEvent| {
+                let start = world.moment(100);
+                (event, world.random.below(self.processes.len()), start)
+            };
+            events.into_iter().map(&mut plan).collect()
+        };
+        let told = plans.into_iter().map(|(event, process, start)| {
+            let process = &self.processes[process];
+            async move {
+                tokio::time::sleep_until(start).await;
+                (process.told(&event).await, event)
+            }
+        });
+        let answers = join_all(told).await;
+        let mut refused = 0;
+        for (answer, event) in answers {
+            let mut world = self.world.lock();
+            world.note(&format!("event {} {}: {answer:?}", event.id, event.data["name"]));
+            match answer {
+                Some(202) => self.delivered.push(event),
+                None | Some(503) => {
+                    refused += 1;
+                    world.events.push(event);
+                }
+                Some(other) => world.wrong.push(format!("an event was answered with {other}")),
+            }
+        }
+        for process in &mut self.processes {
+            if !process.is_alive() {
+                *process = Process::start(&self.world);
+            }
+        }
+        refused
+    }
+
+    /// Lets everything that waits be delivered, and looks at what it came to.
+    async fn end(&mut self) {
+        self.world.lock().trouble = 0;
+        self.world.lock().note("the end");
+        let waiting = std::mem::take(&mut self.world.lock().events);
+        assert_eq!(self.deliver(waiting).await, 0, "nothing stands in the way");
+        self.check_nothing_is_missed();
+        // A workload that lost its record may still be rolled out once by an event that comes again. Then never more.
+        let all = self.delivered.clone();
+        self.deliver(all.clone()).await;
+        self.check_nothing_is_missed();
+        let before = self.world.lock().rollouts;
+        self.deliver(all).await;
+        assert_eq!(self.world.lock().rollouts, before, "seed {}: a repetition rolled out", self.seed);
+    }
+
+    fn check_nothing_is_missed(&self) {
+        let mut world = self.world.lock();
+        let missed = world.oracle.missed();
+        world.wrong.extend(missed);
+        drop(world);
+        self.check();
+    }
+
+    fn check(&self) {
+        let world = self.world.lock();
+        let shown = if asked_for().is_some() { world.log.len() } else { SHOWN };
+        let last = &world.log[world.log.len().saturating_sub(shown)..];
+        assert!(
+            world.wrong.is_empty(),
+            "{}\n\n{:#?}\nRepeat it with {SEED}={} cargo test --test it simulation",
+            last.join("\n"),
+            world.wrong,
+            self.seed
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! A process of Confroll on a wire to the API server where everything may happen.
+//!
+//! Invariant: a process that has crashed reaches nobody any more, and nobody hears its answers.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::time::Duration;
+
+use axum::Router;
+use confroll::edge::cluster::Cluster;
+use confroll::edge::config::Settings;
+use confroll::edge::inbox::Inbox;
+use confroll::edge::lane::Lanes;
+use confroll::edge::metrics::Metrics;
+use confroll::edge::outbox::Outbox;
+use confroll::edge::reload_run::ReloadRun;
+use confroll::edge::reporter::Reporter;
+use http::{Request, Response};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+use super::world::World;
+use crate::fake_cluster::status;
+use crate::support::ChangeEvent;
+
+/// The world, shared with every request on its way.
+#[derive(Clone)]
+pub(super) struct Shared(Arc<Mutex<World>>);
+
+impl Shared {
+    pub(super) fn new(world: World) -> Self {
+        Self(Arc::new(Mutex::new(world)))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, World> {
+        self.0.lock().unwrap()
+    }
+}
+
+/// Within how many steps of two milliseconds a request is done with its way there, and with its way back.
+const SHORTLY: usize = 10;
+/// Longer than any deadline of a call.
+const AGES: Duration = Duration::from_secs(3600);
+
+/// Sends nothing; one for all, as making an HTTP client takes its time.
+static OUTBOX: LazyLock<Arc<Outbox>> = LazyLock::new(|| Arc::new(Outbox::new(None).unwrap()));
+
+/// What a request meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Answered,
+    Refused(u16),
+    /// No answer, before or after the server did it.
+    Lost(Reached),
+    /// As `Lost`, and long after the request was given up.
+    Late(Reached),
+    /// The process ends, before or after.
+    Crash(Reached),
+}
+
+/// Whether a request that got no answer was acted on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reached {
+    Yes,
+    No,
+}
+
+/// A process of Confroll.
+pub(super) struct Process {
+    router: Router,
+    alive: Arc<AtomicBool>,
+}
+
+impl Process {
+    pub(super) fn start(world: &Shared) -> Self {
+        let alive = Arc::new(AtomicBool::new(true));
+        let router = inbox(client(world.clone(), alive.clone())).router();
+        Self { router, alive }
+    }
+
+    pub(super) fn is_alive(&self) -> bool {
+        self.alive.load(Ordering::Relaxed)
+    }
+
+    /// Sends an event; no status where the process ended meanwhile.
+    pub(super) async fn told(&self, event: &ChangeEvent) -> Option<u16> {
+        let request = Request::post("/")
+            .header("content-type", "application/json")
+            .header("ce-specversion", "1.0")
+            .header("ce-id", &event.id)
+            .header("ce-source", "https://10.96.0.1:443")
+            .header("ce-type", &event.event_type)
+            .body(axum::body::Body::from(event.data.to_string()));
+        let answer = self.router.clone().oneshot(request.unwrap()).await.unwrap();
+        self.is_alive().then(|| answer.status().as_u16())
+    }
+}
+
+/// The function as `confroll serve` builds it, without a socket.
+fn inbox(client: kube::Client) -> Inbox {
+    let mut settings = Settings::for_testing();
+    // So that no work goes on after its answer: a round of events is over when all are answered.
+    (settings.pace.settle, settings.pace.call_deadline) = (Duration::from_millis(251), Duration::from_millis(2001));
+    settings.pace.request_deadline = Duration::from_secs(24 * 3600);
+    let (rules, metrics) = (Arc::new(settings.rules), Arc::new(Metrics::new()));
+    let cluster = Cluster::new(client, rules.clone(), &settings.pace);
+    let reporter = Reporter {
+        outbox: OUTBOX.clone(),
+        cluster_name: "simulation".into(),
+        link: None,
+        cluster: cluster.clone(),
+        rules: rules.clone(),
+        metrics: metrics.clone(),
+    };
+    let run = ReloadRun { cluster, rules, reporter, metrics: metrics.clone() };
+    Inbox {
+        lanes: Lanes::new(Arc::new(run), settings.pace.settle),
+        metrics,
+        deadline: settings.pace.request_deadline,
+        longest_body: settings.longest_body,
+    }
+}
+
+fn client(world: Shared, alive: Arc<AtomicBool>) -> kube::Client {
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (world, alive) = (world.clone(), alive.clone());
+        async move { call(&world, &alive, request).await }
+    });
+    kube::Client::new(service, "shop")
+}
+
+async fn call(world: &Shared, alive: &AtomicBool, request: Request<Body>) -> io::Result<Response<Body>> {
+    let (parts, body) = request.into_parts();
+    let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    let (method, uri) = (parts.method.as_str(), parts.uri.to_string());
+    let lost = || io::Error::from(io::ErrorKind::ConnectionReset);
+    let fate = world.lock().fate(method, &uri);
+    wait(world, SHORTLY).await;
+    if !alive.load(Ordering::Relaxed) {
+        return Err(lost());
+    }
+    let done = match fate {
+        Fate::Refused(code) => return Ok(response(code, &status(code, "not today").1)),
+        Fate::Answered | Fate::Lost(Reached::Yes) | Fate::Late(Reached::Yes) | Fate::Crash(Reached::Yes) => {
+            Some(world.lock().answer(method, &uri, &body))
+        }
+        _ => None,
+    };
+    match fate {
+        Fate::Crash(_) => alive.store(false, Ordering::Relaxed),
+        Fate::Late(_) => tokio::time::sleep(AGES).await,
+        _ => wait(world, SHORTLY).await,
+    }
+    match done.filter(|_| fate == Fate::Answered && alive.load(Ordering::Relaxed)) {
+        Some((code, answer)) => Ok(response(code, &answer)),
+        None => Err(lost()),
+    }
+}
+
+async fn wait(world: &Shared, within: usize) {
+    let moment = world.lock().moment(within);
+    tokio::time::sleep_until(moment).await;
+}
+
+fn response(code: u16, answer: &Value) -> Response<Body> {
+    Response::builder().status(code).body(Body::from(answer.to_string().into_bytes())).unwrap()
+}
+
+impl World {
+    /// What a request meets; somebody may do something just before it is answered.
+    fn fate(&mut self, method: &str, uri: &str) -> Fate {
+        if !self.random.chance(self.trouble) {
+            return Fate::Answered;
+        }
+        let reached = if self.random.chance(50) { Reached::Yes } else { Reached::No };
+        let fate = match self.random.below(12) {
+            0 => Fate::Refused(429),
+            1 => Fate::Refused(500),
+            2 => Fate::Refused(503),
+            3 if method == "PATCH" => Fate::Refused(409),
+            4 | 5 => Fate::Lost(reached),
+            6 => Fate::Late(reached),
+            7 => Fate::Crash(reached),
+            8..10 if method == "PATCH" => {
+                let workload =
+                    super::shape::WORKLOADS.into_iter().find(|workload| uri.contains(&format!("/{workload}?")));
+                self.write_status(workload.unwrap());
+                Fate::Answered
+            }
+            _ => {
+                self.step();
+                Fate::Answered
+            }
+        };
+        if fate != Fate::Answered {
+            self.note(&format!("{fate:?} {method} {uri}"));
+        }
+        fate
+    }
+
+    fn answer(&mut self, method: &str, uri: &str, body: &[u8]) -> (u16, Value) {
+        let cluster = self.cluster.clone();
+        let (code, answer) = cluster.answer(method, uri, body);
+        if method == "PATCH" && code == 200 {
+            let path = uri.split('?').next().unwrap();
+            self.patched(path.split_once("/namespaces/shop/").unwrap().1);
+        }
+        (code, answer)
+    }
+}

@@ -1,0 +1,164 @@
+//! The cluster with its users: what they do, by chance, and the events that it leads to.
+//!
+//! Invariant: every write of a source makes one event, as an `ApiServerSource` does; whatever is done is told to the
+//! oracle in the same breath.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::oracle::{Oracle, Rewrite};
+use super::random::Random;
+use super::shape::{
+    Key, Manifest, SOURCES, WORKLOADS, any_content, any_opt_in, any_uses, edit, kind_and_name, source_object,
+};
+use crate::fake_cluster::FakeCluster;
+use crate::support::ChangeEvent;
+
+/// Everything outside Confroll.
+pub(super) struct World {
+    pub(super) random: Random,
+    pub(super) cluster: FakeCluster,
+    pub(super) oracle: Oracle,
+    /// Not delivered yet.
+    pub(super) events: Vec<ChangeEvent>,
+    /// How many requests in a hundred meet something.
+    pub(super) trouble: usize,
+    /// What happened, for whoever has to understand a failure.
+    pub(super) log: Vec<String>,
+    pub(super) wrong: Vec<String>,
+    pub(super) rollouts: usize,
+    written: usize,
+    began: Instant,
+    moments: BTreeSet<u64>,
+}
+
+impl World {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut world = Self {
+            random: Random::new(seed),
+            cluster: FakeCluster::default(),
+            oracle: Oracle::default(),
+            events: Vec::new(),
+            trouble: 0,
+            log: Vec::new(),
+            wrong: Vec::new(),
+            rollouts: 0,
+            written: 0,
+            began: Instant::now(),
+            moments: BTreeSet::new(),
+        };
+        SOURCES.iter().for_each(|source| world.write_source(source));
+        WORKLOADS.iter().for_each(|workload| world.write_workload(workload));
+        world
+    }
+
+    /// Somebody does something.
+    pub(super) fn step(&mut self) {
+        let (source, workload) = (self.random.pick(&SOURCES), self.random.pick(&WORKLOADS));
+        match self.random.below(100) {
+            0..60 => self.write_source(source),
+            60..68 => self.delete_source(source),
+            68..74 => self.delete_workload(workload),
+            _ => self.write_workload(workload),
+        }
+    }
+
+    /// Edits, labels, re-applies or creates a source.
+    fn write_source(&mut self, source: Key) {
+        let before = self.oracle.now(source).cloned();
+        let mut content = before.clone().unwrap_or_else(|| any_content(&mut self.random));
+        if before.is_some() && self.random.chance(70) {
+            edit(&mut content, &mut self.random);
+        }
+        self.written += usize::from(self.random.chance(50));
+        self.cluster.put(source, source_object(&content, &self.written.to_string()));
+        self.source_written(source, if before.is_some() { "update" } else { "add" }, Some(content));
+    }
+
+    fn delete_source(&mut self, source: Key) {
+        if self.oracle.now(source).is_some() {
+            self.cluster.delete(source);
+            self.source_written(source, "delete", None);
+        }
+    }
+
+    fn source_written(&mut self, source: Key, verb: &str, content: Option<super::shape::Content>) {
+        let revision = self.cluster.revision();
+        let (kind, name) = kind_and_name(source);
+        let mut event = ChangeEvent::of(verb, kind, name);
+        event.id = revision.to_string();
+        self.events.push(event);
+        self.note(&format!("{verb} {source} {content:?}"));
+        self.oracle.source_written(source, revision, content);
+    }
+
+    /// Creates a workload, or writes it: another status, opt-in or template, or the manifest without anything else.
+    fn write_workload(&mut self, workload: Key) {
+        let Some(before) = self.oracle.lives.get(workload).map(|life| life.manifest.clone()) else {
+            let manifest = Manifest { opt_in: any_opt_in(&mut self.random), uses: any_uses(&mut self.random) };
+            self.cluster.put(workload, manifest.object(Value::Null));
+            self.note(&format!("create {workload} {manifest:?}"));
+            return self.oracle.born(workload, manifest, self.cluster.revision());
+        };
+        let mut manifest = before;
+        let mut rewrite = Rewrite::Applied;
+        match self.random.below(5) {
+            0 | 1 => return self.write_status(workload),
+            2 => manifest.opt_in = any_opt_in(&mut self.random),
+            3 => manifest.uses = any_uses(&mut self.random),
+            _ => rewrite = Rewrite::Replaced,
+        }
+        let live = if rewrite == Rewrite::Replaced { Value::Null } else { self.cluster.get(workload) };
+        self.cluster.put(workload, manifest.object(live));
+        let how = if rewrite == Rewrite::Replaced { "replace" } else { "apply" };
+        self.note(&format!("{how} {workload} {manifest:?}"));
+        self.oracle.rewritten(workload, manifest, rewrite, self.cluster.revision());
+    }
+
+    /// What controllers do to a workload all the time.
+    pub(super) fn write_status(&mut self, workload: Key) {
+        if self.oracle.lives.contains_key(workload) {
+            let mut object = self.cluster.get(workload);
+            self.written += 1;
+            object["status"] = json!({ "observedGeneration": self.written });
+            self.cluster.put(workload, object);
+        }
+    }
+
+    fn delete_workload(&mut self, workload: Key) {
+        if self.oracle.lives.contains_key(workload) {
+            self.cluster.delete(workload);
+            self.note(&format!("delete {workload}"));
+            self.oracle.died(workload);
+        }
+    }
+
+    /// A patch of Confroll's has landed.
+    pub(super) fn patched(&mut self, workload: &str) {
+        let workload = WORKLOADS.into_iter().find(|known| *known == workload).unwrap();
+        self.rollouts += 1;
+        self.note(&format!("PATCH {workload}"));
+        if let Err(wrong) = self.oracle.rolled_out(workload) {
+            self.wrong.push(wrong);
+        }
+    }
+
+    /// A moment soon, by an even number of milliseconds that nobody else has: of timers that end at one moment nobody
+    /// knows which comes first. (Those of Confroll end at odd ones.)
+    pub(super) fn moment(&mut self, within: usize) -> Instant {
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap() / 2;
+        let mut moment = now + 1 + self.random.below(within) as u64;
+        while !self.moments.insert(moment) {
+            moment += 1;
+        }
+        self.moments = self.moments.split_off(&now);
+        self.began + Duration::from_millis(2 * moment)
+    }
+
+    pub(super) fn note(&mut self, what: &str) {
+        self.log.push(format!("{:>5} {what}", self.cluster.revision()));
+    }
+}
