@@ -4,18 +4,12 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use axum::Router;
-use confroll::edge::cluster::Cluster;
+use confroll::command::serve::inbox;
 use confroll::edge::config::Settings;
-use confroll::edge::inbox::Inbox;
-use confroll::edge::lane::Lanes;
-use confroll::edge::metrics::Metrics;
-use confroll::edge::outbox::Outbox;
-use confroll::edge::reload_run::ReloadRun;
-use confroll::edge::reporter::Reporter;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
@@ -43,10 +37,7 @@ impl Shared {
 /// Within how many steps of two milliseconds a request is done with its way there, and with its way back.
 const SHORTLY: usize = 10;
 /// Longer than any deadline of a call.
-const AGES: Duration = Duration::from_secs(3600);
-
-/// Sends nothing; one for all, as making an HTTP client takes its time.
-static OUTBOX: LazyLock<Arc<Outbox>> = LazyLock::new(|| Arc::new(Outbox::new(None).unwrap()));
+const AGES: Duration = Duration::from_hours(1);
 
 /// What a request meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +68,7 @@ pub(super) struct Process {
 impl Process {
     pub(super) fn start(world: &Shared) -> Self {
         let alive = Arc::new(AtomicBool::new(true));
-        let router = inbox(client(world.clone(), alive.clone())).router();
+        let router = inbox(client(world.clone(), alive.clone()), &settings()).unwrap().router();
         Self { router, alive }
     }
 
@@ -99,29 +90,12 @@ impl Process {
     }
 }
 
-/// The function as `confroll serve` builds it, without a socket.
-fn inbox(client: kube::Client) -> Inbox {
+/// How the function is set, so that no work goes on after its answer: a round of events is over when all are answered.
+fn settings() -> Settings {
     let mut settings = Settings::for_testing();
-    // So that no work goes on after its answer: a round of events is over when all are answered.
     (settings.pace.settle, settings.pace.call_deadline) = (Duration::from_millis(251), Duration::from_millis(2001));
-    settings.pace.request_deadline = Duration::from_secs(24 * 3600);
-    let (rules, metrics) = (Arc::new(settings.rules), Arc::new(Metrics::new()));
-    let cluster = Cluster::new(client, rules.clone(), &settings.pace);
-    let reporter = Reporter {
-        outbox: OUTBOX.clone(),
-        cluster_name: "simulation".into(),
-        link: None,
-        cluster: cluster.clone(),
-        rules: rules.clone(),
-        metrics: metrics.clone(),
-    };
-    let run = ReloadRun { cluster, rules, reporter, metrics: metrics.clone() };
-    Inbox {
-        lanes: Lanes::new(Arc::new(run), settings.pace.settle),
-        metrics,
-        deadline: settings.pace.request_deadline,
-        longest_body: settings.longest_body,
-    }
+    settings.pace.request_deadline = Duration::from_hours(24);
+    settings
 }
 
 fn client(world: Shared, alive: Arc<AtomicBool>) -> kube::Client {
