@@ -1,6 +1,6 @@
 //! What can go wrong with a call to the API server, by who has to act.
 //!
-//! Invariant: an error holds what was tried and the server's own first words on it, never an object.
+//! Invariant: an error holds what was tried and, of a patch, the server's own words on it, never an object.
 //! Left out: the HTTP status that we answer with (failure.rs).
 
 use std::time::Duration;
@@ -72,7 +72,7 @@ pub enum ClusterError {
     /// No answer came in time.
     #[error("the API server did not answer within {0:?} to {1}")]
     Late(Duration, String),
-    /// It is overloaded, or broken for the moment.
+    /// It is overloaded, or broken for the moment, or refuses a read.
     #[error("the API server answered {status} to {call}")]
     Unavailable {
         /// What was tried.
@@ -151,6 +151,8 @@ impl ClusterError {
             410 => Self::Expired,
             429 | 500..=599 => Self::Unavailable { call: call.to_string(), status },
             _ if call.tense == Tense::Past => Self::PastRefused,
+            // A patch holds no value of a Secret; what is said of a read is about what was read.
+            _ if call.verb != "patch" => Self::Unavailable { call: call.to_string(), status },
             _ => Self::Refused { message },
         }
     }

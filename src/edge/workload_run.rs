@@ -21,6 +21,7 @@ use crate::reload::decision::{Comparison, ReadOrder, Skip, compare, counts};
 use crate::reload::past::Judgement;
 use crate::reload::record::{Cause, Record};
 use crate::reload::record_room::Fit;
+use crate::reload::redaction::without_values;
 use crate::reload::report::Outcome;
 use crate::reload::rollout::{merge_patch, record_patch};
 use crate::reload::rules::Rules;
@@ -173,7 +174,10 @@ impl<'a> WorkloadRun<'a> {
         match self.cluster().patch(&workload.id, patch).await {
             Ok(()) => Ok(Attempt::Patched(changed, record)),
             Err(ClusterError::NotFound) => Ok(Attempt::Skipped(Skip::WorkloadGone)),
-            Err(ClusterError::Refused { message }) => Ok(Attempt::Refused(changed, record, message)),
+            Err(ClusterError::Refused { message }) => {
+                let message = without_values(&message, changed.iter().map(|now| &now.object.content));
+                Ok(Attempt::Refused(changed, record, message))
+            }
             Err(error) => Err(error),
         }
     }

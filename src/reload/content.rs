@@ -90,6 +90,11 @@ impl Content {
         }
     }
 
+    /// The values of a Secret, as they stand in it.
+    pub(super) fn base64_values(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().filter(|((_, form), _)| *form == Form::Base64).map(|(_, value)| value.as_str())
+    }
+
     fn counted<'a>(&'a self, keys: &'a Keys) -> impl Iterator<Item = (&'a (String, Form), &'a String)> {
         self.values.iter().filter(move |((name, _), _)| match keys {
             Keys::Whole => true,

@@ -9,6 +9,7 @@
 //!     compare() ─ Same, Changed, or only the past can tell           decision.rs
 //!     judge() ─ what an earlier version of the source tells          past.rs
 //!   merge_patch() ─ the rollout, with the new Record                 rollout.rs
+//!   without_values() ─ a refusal that quotes no Secret              redaction.rs
 //!   ReloadReport ─ what became of it, as a CloudEvent                report.rs, link.rs
 //!
 //! SeenSources ─ what a sweep has to look at                          sweep.rs
@@ -31,6 +32,7 @@ pub mod past;
 pub mod pod_template;
 pub mod record;
 pub mod record_room;
+pub mod redaction;
 pub mod references;
 pub mod report;
 pub mod rollout;

@@ -61,12 +61,11 @@ impl fmt::Display for SourceKind {
     }
 }
 
-/// A name that is none of Kubernetes' own.
+/// A name that is none of Kubernetes' own. It is not shown: what stands in its place may be anything, a value too.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what} {given:?} is no DNS name: lower-case letters, digits, '-'{dots}, at most {most} characters")]
+#[error("{what} is no DNS name: lower-case letters, digits, '-'{dots}, at most {most} characters")]
 pub struct NameError {
     what: &'static str,
-    given: String,
     dots: &'static str,
     most: usize,
 }
@@ -96,7 +95,7 @@ impl Namespace {
         if name.len() <= 63 && is_label(name) {
             return Ok(Self(name.to_owned()));
         }
-        Err(NameError { what: "the namespace", given: shortened(name), dots: "", most: 63 })
+        Err(NameError { what: "the namespace", dots: "", most: 63 })
     }
 
     /// The name as text.
@@ -128,7 +127,7 @@ impl SourceRef {
         if name.len() <= 253 && name.split('.').all(is_label) {
             return Ok(Self { kind, namespace, name: name.to_owned() });
         }
-        Err(NameError { what: "the name", given: shortened(name), dots: " and '.'", most: 253 })
+        Err(NameError { what: "the name", dots: " and '.'", most: 253 })
     }
 
     /// Reads `ConfigMap/app` as [`SourceRef`]'s `Display` writes it.
@@ -158,11 +157,6 @@ fn is_label(text: &str) -> bool {
     edge(bytes.first().copied())
         && edge(bytes.last().copied())
         && bytes.iter().all(|&c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
-}
-
-/// A name from outside, short enough to be shown in one line.
-fn shortened(name: &str) -> String {
-    name.chars().take(80).collect()
 }
 
 #[cfg(test)]

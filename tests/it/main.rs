@@ -13,12 +13,14 @@ mod shop;
 mod sweeping_for_real;
 
 // On an API server in memory: what a real one does not do on demand.
+mod canary;
 mod deciding;
 mod fake_cluster;
 mod faults;
 mod overload;
 mod racing;
 mod requests;
+mod secrets;
 mod simulation;
 mod sweeping;
 

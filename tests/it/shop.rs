@@ -141,7 +141,13 @@ impl Shop {
 
 pub(crate) async fn function(stack: &Stack, sink: &str) -> Function {
     let kubeconfig = stack.control_plane.kubeconfig_for(User::Confroll);
-    let env = vec![("CONFROLL_DIGEST_KEY", "for testing".to_owned()), ("CONFROLL_LOG_LEVEL", "trace".to_owned())];
+    let env = [
+        ("CONFROLL_DIGEST_KEY", "for testing"),
+        ("CONFROLL_LOG_LEVEL", "trace"),
+        ("RUST_LOG", "trace"),
+        ("RUST_BACKTRACE", "full"),
+    ];
+    let env = env.map(|(name, value)| (name, value.to_owned())).to_vec();
     let options = FunctionOptions { kubeconfig, sink: Some(sink.to_owned()), env };
     Function::start(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await.unwrap()
 }
