@@ -66,7 +66,7 @@ fn forms(key: &str, value: &[u8]) -> Vec<String> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 pub(crate) fn assert_silent(rounds: &[&str], shown: &str) {
