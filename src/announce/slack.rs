@@ -110,7 +110,12 @@ fn verbatim(message: &str) -> Value {
 /// When, which message, and a page: the reader's own time zone, as Slack knows it.
 fn footer(said: &Announcement) -> String {
     let at = said.at.map(|at| {
-        format!("<!date^{}^{{date_short_pretty}} {{time_secs}}|{}>", at.as_second(), at.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        let written = at.strftime("%Y-%m-%dT%H:%M:%SZ");
+        // Slack counts from 1970 on, and would show a date before it as what it is written as.
+        match u64::try_from(at.as_second()) {
+            Ok(seconds) => format!("<!date^{seconds}^{{date_short_pretty}} {{time_secs}}|{written}>"),
+            Err(_) => written.to_string(),
+        }
     });
     let link = said.link.as_ref().map(|link| format!("<{}|details>", address(link)));
     at.into_iter().chain([said.short_id.clone()]).chain(link).collect::<Vec<_>>().join(" · ")
