@@ -149,9 +149,9 @@ fn code(text: &str) -> String {
     format!("`{}`", escaped(&text.replace('`', "'")))
 }
 
-/// An address inside `<…|…>`, which either of these would end.
+/// An address inside `<…|…>`, which either of these would end; a backtick in its query would begin code.
 fn address(url: &Url) -> String {
-    escaped(&url.as_str().replace('|', "%7C").replace('<', "%3C").replace('>', "%3E"))
+    escaped(&url.as_str().replace('|', "%7C").replace('<', "%3C").replace('>', "%3E").replace('`', "%60"))
 }
 
 fn cut_units(text: &str, longest: usize) -> String {
