@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::answer_words::{Meaning, WRONG_BODY, Word, word_of_status, words_of};
+use super::answer_words::{Meaning, WRONG_BODY, Word, later, word_of_status, words_of};
 use super::sink_kind::SinkKind;
 
 /// An answer, as far as it was read.
@@ -94,36 +94,24 @@ impl NoAnswer {
     /// The word for it, with advice.
     #[must_use]
     pub fn word(self) -> &'static Word {
-        static NAME: Word = Word {
-            word: "name-not-found",
-            meaning: Meaning::Later,
-            advice: "the host's name cannot be resolved: check the URL, DNS and whether a proxy is needed",
-        };
-        static CONNECT: Word = Word {
-            word: "cannot-connect",
-            meaning: Meaning::Later,
-            advice: "nothing answers there: check NetworkPolicies, egress rules and whether a proxy is needed",
-        };
-        static TLS: Word = Word {
-            word: "tls-failed",
-            meaning: Meaning::Later,
-            advice: "its certificate is not trusted: put your own CA into CONFROLL_EXTRA_CA_FILE",
-        };
-        static PROXY: Word = Word {
-            word: "proxy-refused",
-            meaning: Meaning::Later,
-            advice: "the proxy did not open the way: check its URL, its login and what it allows",
-        };
-        static TIMEOUT: Word = Word {
-            word: "timeout",
-            meaning: Meaning::Later,
-            advice: "it took too long: check egress rules, and whether the service has an incident",
-        };
-        static CLOSED: Word = Word {
-            word: "connection-closed",
-            meaning: Meaning::Later,
-            advice: "the connection ended in the middle: try again, then look at proxies on the way",
-        };
+        static NAME: Word = later(
+            "name-not-found",
+            "the host's name cannot be resolved: check the URL, DNS and whether a proxy is needed",
+        );
+        static CONNECT: Word = later(
+            "cannot-connect",
+            "nothing answers there: check NetworkPolicies, egress rules and whether a proxy is needed",
+        );
+        static TLS: Word =
+            later("tls-failed", "its certificate is not trusted: put your own CA into CONFROLL_EXTRA_CA_FILE");
+        static PROXY: Word =
+            later("proxy-refused", "the proxy did not open the way: check its URL, its login and what it allows");
+        static TIMEOUT: Word =
+            later("timeout", "it took too long: check egress rules, and whether the service has an incident");
+        static CLOSED: Word = later(
+            "connection-closed",
+            "the connection ended in the middle: try again, then look at proxies on the way",
+        );
         match self {
             Self::Name => &NAME,
             Self::Connect => &CONNECT,
@@ -154,11 +142,11 @@ pub fn verdict_of_status(kind: SinkKind, status: u16) -> Option<Verdict> {
 /// What an answer of that kind of service means.
 #[must_use]
 pub fn verdict(kind: SinkKind, answer: Answer<'_>) -> Verdict {
-    let text = String::from_utf8_lossy(answer.body);
-    let json: Option<Value> = serde_json::from_str(&text).ok();
     if let Some(verdict) = verdict_of_status(kind, answer.status) {
         return verdict;
     }
+    let text = String::from_utf8_lossy(answer.body);
+    let json: Option<Value> = serde_json::from_str(&text).ok();
     if let Some(word) = known_word(kind, text.trim(), json.as_ref()) {
         return Verdict::of(word, answer.retry_after);
     }

@@ -38,6 +38,11 @@ const fn word(word: &'static str, meaning: Meaning, advice: &'static str) -> Wor
     Word { word, meaning, advice }
 }
 
+/// A word for what may work later.
+pub(super) const fn later(word: &'static str, advice: &'static str) -> Word {
+    self::word(word, Meaning::Later, advice)
+}
+
 const OUR_PAYLOAD: &str = "this is a fault of Confroll; please report it with the version and this word";
 const WAIT: &str = "nothing is wrong with the webhook; wait a moment and try again";
 const NEW_SLACK: &str = "make a new incoming webhook in the settings of the Slack app and put its URL in place";
@@ -156,8 +161,5 @@ pub fn word_of_status(status: u16) -> &'static Word {
 }
 
 /// The answer is a success whose body the service never gives.
-pub static WRONG_BODY: Word = word(
-    "wrong-body",
-    Meaning::Later,
-    "something between here and the service answers in its place, such as a proxy's login page",
-);
+pub static WRONG_BODY: Word =
+    later("wrong-body", "something between here and the service answers in its place, such as a proxy's login page");

@@ -33,6 +33,12 @@ impl DestinationName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The name as it is shown where the kind is of interest: `slack:team-a`.
+    #[must_use]
+    pub fn of_kind(&self, kind: SinkKind) -> String {
+        format!("{}:{}", kind.as_str(), self.0)
+    }
 }
 
 /// The secret address of a channel.

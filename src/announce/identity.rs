@@ -4,24 +4,19 @@
 
 use std::collections::BTreeSet;
 
-use sha2::{Digest as _, Sha256};
-
 use super::announcement::workload;
 use super::notice::{EventKey, Notice};
 use super::style::ThreadBy;
 use super::text::cut;
 use crate::reload::content::hex;
+use crate::reload::record::hash_of;
 
 /// What makes two messages the same one: derived from the events in it, whatever their order.
 fn message_id(notices: &[Notice]) -> [u8; 16] {
     let keys: BTreeSet<&EventKey> = notices.iter().map(|notice| &notice.key).collect();
-    let mut hash = Sha256::new();
-    for part in keys.into_iter().flat_map(|key| [&key.source, &key.id]) {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
-    }
+    let hash = hash_of(keys.into_iter().flat_map(|key| [key.source.as_str(), key.id.as_str()]));
     let mut id = [0; 16];
-    id.copy_from_slice(&hash.finalize()[..16]);
+    id.copy_from_slice(&hash[..16]);
     id
 }
 

@@ -3,6 +3,8 @@
 //! Invariants: every kind's payload fits its service, whatever the notices hold; the same notices give the same bytes.
 //! Left out: the URL, and sending (edge/chat_webhook.rs).
 
+use std::iter;
+
 use serde_json::Value;
 
 use super::announcement::{Announcement, Detail};
@@ -60,12 +62,9 @@ pub fn chat_message(kind: SinkKind, notices: &[Notice], style: &Style) -> Option
         SinkKind::Webhook => return None,
     };
     let most = Announcement::of(notices, style, LADDER[0])?;
-    let fitting = LADDER
-        .into_iter()
-        .filter_map(|detail| Announcement::of(notices, style, detail))
-        .map(|said| (dialect.full)(&said))
-        .find(dialect.fits);
     let plain = (dialect.text_only)(&most);
+    let less = LADDER[1..].iter().filter_map(|detail| Announcement::of(notices, style, *detail));
+    let fitting = iter::once(most).chain(less).map(|said| (dialect.full)(&said)).find(dialect.fits);
     let post = |payload: &Value| Post {
         query: Vec::new(),
         headers: vec![("content-type".to_owned(), "application/json; charset=utf-8".to_owned())],

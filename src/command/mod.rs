@@ -1,12 +1,37 @@
 //! The front door: one file per subcommand, each of which builds what the edge needs and starts it.
 
 use std::future::Future;
+use std::net::SocketAddr;
 
+use anyhow::Context as _;
+use axum::Router;
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub mod serve;
 pub mod sink;
 pub mod sink_test;
+
+/// The one TLS provider of the process; an error means that it is there already.
+fn provide_tls() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+async fn listen(at: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(at).await.with_context(|| format!("cannot listen on {at}"))
+}
+
+/// Serves until `stop` is done and all that was begun by then is answered.
+async fn serve_routes(
+    listener: TcpListener,
+    routes: Router,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> anyhow::Result<()> {
+    tracing::info!("listening on {}", listener.local_addr()?);
+    axum::serve(listener, routes).with_graceful_shutdown(stop).await?;
+    tracing::info!("stopped");
+    Ok(())
+}
 
 /// Done at SIGTERM (Kubernetes) or SIGINT (Ctrl-C).
 fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use super::stop_signal;
+use super::{listen, provide_tls, serve_routes, stop_signal};
 use crate::edge::callers::Callers;
 use crate::edge::cluster::Cluster;
 use crate::edge::config::{AtStart, KeyOrigin, Settings};
@@ -26,12 +26,10 @@ use crate::reload::record::EventTag;
 pub async fn run() -> anyhow::Result<()> {
     let settings = Settings::read(&Variables::of_process())?;
     telemetry::start(&settings.log);
-    // The one TLS provider of the process; an error means that it is there already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    provide_tls();
     let client =
         kube::Client::try_default().await.context("no cluster is configured: run inside one, or set KUBECONFIG")?;
-    let listener =
-        TcpListener::bind(settings.listen).await.with_context(|| format!("cannot listen on {}", settings.listen))?;
+    let listener = listen(settings.listen).await?;
     let stop = stop_signal()?;
     serve(listener, client, &settings, stop).await
 }
@@ -44,14 +42,11 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<()> {
     let inbox = inbox(client, settings)?;
-    tracing::info!("listening on {}", listener.local_addr()?);
     if settings.sweep_at_start == AtStart::Sweep {
         let sweep = inbox.sweep.clone();
         tokio::spawn(async move { sweep.run(&at_start()).await });
     }
-    axum::serve(listener, inbox.router()).with_graceful_shutdown(stop).await?;
-    tracing::info!("stopped");
-    Ok(())
+    serve_routes(listener, inbox.router(), stop).await
 }
 
 /// What a sweep at the start is called in records: other for each start.

@@ -3,10 +3,10 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use tokio::net::TcpListener;
 
-use super::stop_signal;
+use super::{listen, provide_tls, serve_routes, stop_signal};
 use crate::announce::sink_kind::SinkKind;
 use crate::edge::announcer::{Announcer, Announcing};
 use crate::edge::destinations::{Destinations, Listed};
@@ -20,8 +20,7 @@ use crate::edge::variables::Variables;
 pub async fn run(kind: SinkKind) -> anyhow::Result<()> {
     let settings = settings(kind)?;
     look_at(&settings.destinations)?;
-    let listener =
-        TcpListener::bind(settings.listen).await.with_context(|| format!("cannot listen on {}", settings.listen))?;
+    let listener = listen(settings.listen).await?;
     let stop = stop_signal()?;
     serve(listener, &settings, stop).await
 }
@@ -35,20 +34,16 @@ pub async fn serve(
     let metrics = Arc::new(SinkMetrics::new());
     let announcer = Announcer::new(Announcing::by_sink(settings, metrics.clone())?);
     let inbox = SinkInbox { announcer: announcer.clone(), metrics, longest_body: settings.longest_body };
-    tracing::info!("listening on {}", listener.local_addr()?);
     let stop = async move {
         stop.await;
         announcer.close();
     };
-    axum::serve(listener, inbox.router()).with_graceful_shutdown(stop).await?;
-    tracing::info!("stopped");
-    Ok(())
+    serve_routes(listener, inbox.router(), stop).await
 }
 
 /// The settings of the environment, once the log and the TLS provider of the process are there.
 pub(super) fn settings(kind: SinkKind) -> anyhow::Result<SinkSettings> {
-    // An error means that it is there already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    provide_tls();
     let settings = SinkSettings::read(kind, &Variables::of_process())?;
     telemetry::start(&settings.log);
     Ok(settings)
@@ -66,7 +61,7 @@ fn look_at(destinations: &Destinations) -> anyhow::Result<()> {
             (Some(name), Ok(url)) => {
                 usable.push(name.as_str());
                 if let Some(doubt) = url.doubt(destinations.kind) {
-                    let destination = format!("{}:{}", destinations.kind.as_str(), name.as_str());
+                    let destination = name.of_kind(destinations.kind);
                     tracing::warn!(destination, %doubt, "a destination looks wrong; it is tried all the same");
                 }
             }

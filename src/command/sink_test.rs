@@ -25,7 +25,7 @@ pub async fn run(kind: SinkKind, name: &str) -> anyhow::Result<()> {
     let Some(name) = DestinationName::parse(name) else {
         bail!("a destination's name may only hold a-z, 0-9 and '-', 1 to 63 of them");
     };
-    let destination = format!("{}:{}", kind.as_str(), name.as_str());
+    let destination = name.of_kind(kind);
     let url = match settings.destinations.find(&name) {
         Ok(url) => url,
         Err(error) => bail!("{destination} {error}{}", others(&settings.destinations)?),

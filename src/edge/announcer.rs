@@ -245,7 +245,7 @@ impl Announcing {
     }
 
     fn log(&self, name: &DestinationName, keys: &[EventKey], delivery: &Delivery, took: Duration) {
-        let destination = format!("{}:{}", self.destinations.kind.as_str(), name.as_str());
+        let destination = name.of_kind(self.destinations.kind);
         let ids = keys.iter().take(IDS_IN_LOG).filter_map(|key| clean(&key.id, 40)).collect::<Vec<_>>().join(" ");
         let (events, status, outcome) = (keys.len(), delivery.status, delivery.verdict.as_str());
         let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);

@@ -14,6 +14,7 @@ use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -38,7 +39,7 @@ const LISTS: usize = 8;
 
 pub(super) const JSON: &str = "application/json";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-pub(super) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// The API server of one cluster.
 #[derive(Clone)]
@@ -89,15 +90,26 @@ impl Cluster {
     ) -> Result<BTreeMap<String, Version>, ClusterError> {
         let call = Call::new("list", kind.plural(), namespace);
         let mut versions = BTreeMap::new();
-        let take = |json: &str| {
-            let page: VersionPage = serde_json::from_str(json)
+        let take = |source: VersionMetadata| versions.extend([(source.name, source.version)]);
+        self.each_metadata(&call, kind, &sources_path(kind, namespace), take).await?;
+        Ok(versions)
+    }
+
+    /// The metadata of all sources of a collection, as far as `M` asks for it.
+    pub(super) async fn each_metadata<M: DeserializeOwned>(
+        &self,
+        call: &Call,
+        kind: SourceKind,
+        collection: &str,
+        mut take: impl FnMut(M),
+    ) -> Result<(), ClusterError> {
+        let take_page = |json: &str| {
+            let page: MetadataPage<M> = serde_json::from_str(json)
                 .map_err(|error| ShapeError::new(format!("the list of {}", kind.plural()), &error))?;
-            let items = page.items.unwrap_or_default().into_iter();
-            versions.extend(items.map(|item| (item.metadata.name, item.metadata.version)));
+            page.items.unwrap_or_default().into_iter().for_each(|item| take(item.metadata));
             Ok(page.metadata.next)
         };
-        self.pages(&call, &sources_path(kind, namespace), METADATA_LIST, take).await?;
-        Ok(versions)
+        self.pages(call, collection, METADATA_LIST, take_page).await
     }
 
     /// All workloads of a kind in a namespace. One that cannot be read is logged and left out.
@@ -110,18 +122,31 @@ impl Cluster {
         kind: &'static WorkloadKind,
         namespace: &Namespace,
     ) -> Result<Vec<Workload>, ClusterError> {
-        let call = Call::new("list", kind.plural, namespace);
         let mut workloads = Vec::new();
-        let take = |json: &str| {
-            let page = Workload::read_page(kind, Some(namespace), json, &self.rules)?;
+        self.each_workload(kind, Some(namespace), |workload| workloads.push(workload)).await?;
+        Ok(workloads)
+    }
+
+    /// All workloads of a kind, of one namespace or, without one, of all, page by page; each is given to `take`.
+    pub async fn each_workload(
+        &self,
+        kind: &'static WorkloadKind,
+        namespace: Option<&Namespace>,
+        mut take: impl FnMut(Workload),
+    ) -> Result<(), ClusterError> {
+        let (call, collection) = match namespace {
+            Some(namespace) => (Call::new("list", kind.plural, namespace), kind.collection_path(namespace.as_str())),
+            None => (Call::everywhere("list", kind.plural), kind.cluster_path()),
+        };
+        let take_page = |json: &str| {
+            let page = Workload::read_page(kind, namespace, json, &self.rules)?;
             for error in page.unreadable {
                 tracing::error!(%error, "a workload is left out");
             }
-            workloads.extend(page.workloads);
+            page.workloads.into_iter().for_each(&mut take);
             Ok(page.next)
         };
-        self.pages(&call, &kind.collection_path(namespace.as_str()), JSON, take).await?;
-        Ok(workloads)
+        self.pages(&call, &collection, JSON, take_page).await
     }
 
     /// A workload as it is now; `None` if there is none.
@@ -165,7 +190,7 @@ impl Cluster {
     }
 
     /// Reads a collection page by page. `take` gets each as JSON and gives back the token of the next.
-    pub(super) async fn pages(
+    async fn pages(
         &self,
         call: &Call,
         collection: &str,
@@ -226,9 +251,9 @@ impl Cluster {
 }
 
 #[derive(Deserialize)]
-struct VersionPage {
+struct MetadataPage<M> {
     metadata: PageMetadata,
-    items: Option<Vec<VersionItem>>,
+    items: Option<Vec<MetadataItem<M>>>,
 }
 
 #[derive(Deserialize)]
@@ -238,8 +263,8 @@ struct PageMetadata {
 }
 
 #[derive(Deserialize)]
-struct VersionItem {
-    metadata: VersionMetadata,
+struct MetadataItem<M> {
+    metadata: M,
 }
 
 #[derive(Deserialize)]

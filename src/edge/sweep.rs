@@ -71,7 +71,7 @@ impl Sweep {
                     found.entry(source.namespace.clone()).or_default().insert(source);
                 }
             };
-            self.cluster.all_workloads(kind, take).await?;
+            self.cluster.each_workload(kind, None, take).await?;
         }
         Ok(found)
     }

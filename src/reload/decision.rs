@@ -62,24 +62,27 @@ impl Skip {
     }
 }
 
-/// Whether a source counts for a workload.
-pub fn counts(workload: &Workload, source: &SourceObject, rules: &Rules) -> Result<Counted, Skip> {
+/// Why a source of these marks counts for a workload, whatever is in it; or why it does not.
+pub fn asks_for(workload: &Workload, source: &SourceRef, marks: SourceMarks) -> Result<Reason, Skip> {
     if workload.owner == Owner::KnativeRevision {
         return Err(Skip::OwnedByKnativeRevision);
     }
-    let usage = workload.usage(&source.source);
-    match workload.opt_in.asks_for(source.source.kind, source.source.name(), &source.marks, usage) {
+    match workload.opt_in.asks_for(source.kind, source.name(), &marks, workload.usage(source)) {
         Answer::Skips(reason) => Err(Skip::Opt(reason)),
-        Answer::Counts(reason) => {
-            // A source that an annotation names counts whole: it may be read in ways that the template does not show.
-            let keys = match (reason, usage) {
-                (Reason::NamedInAnnotation, _) | (_, None) => Keys::Whole,
-                (_, Some(usage)) => usage.keys.clone(),
-            };
-            let digest = source.digest(&keys, &rules.digest_key);
-            Ok(Counted { reason, keys, digest })
-        }
+        Answer::Counts(reason) => Ok(reason),
     }
+}
+
+/// Whether a source counts for a workload.
+pub fn counts(workload: &Workload, source: &SourceObject, rules: &Rules) -> Result<Counted, Skip> {
+    let reason = asks_for(workload, &source.source, source.marks)?;
+    // A source that an annotation names counts whole: it may be read in ways that the template does not show.
+    let keys = match (reason, workload.usage(&source.source)) {
+        (Reason::NamedInAnnotation, _) | (_, None) => Keys::Whole,
+        (_, Some(usage)) => usage.keys.clone(),
+    };
+    let digest = source.digest(&keys, &rules.digest_key);
+    Ok(Counted { reason, keys, digest })
 }
 
 /// How sure it is that a source was read after the workload's record was written.
@@ -157,12 +160,8 @@ pub enum Settling {
 #[must_use]
 pub fn settling(workload: &Workload) -> Settling {
     let by_pattern = |kind: &SourceKind| workload.opt_in.named(*kind).iter().any(|pattern| pattern.literal().is_none());
-    let may_count = |source: &SourceRef| {
-        let answer =
-            workload.opt_in.asks_for(source.kind, source.name(), &SourceMarks::unread(), workload.usage(source));
-        matches!(answer, Answer::Counts(_))
-    };
-    let several = workload.candidates().iter().filter(|source| may_count(source)).nth(1).is_some();
+    let may_count = |source: &&SourceRef| asks_for(workload, source, SourceMarks::unread()).is_ok();
+    let several = workload.candidates().iter().filter(may_count).nth(1).is_some();
     if several || SourceKind::ALL.iter().any(by_pattern) { Settling::WaitsForOthers } else { Settling::AtOnce }
 }
 

@@ -196,12 +196,17 @@ fn keys_tag(keys: &Keys) -> String {
 
 /// 16 hex digits that stand for some texts. The parts are names and digests, so a plain hash gives nothing away.
 pub(super) fn tag(parts: &[&str]) -> String {
+    hex(&hash_of(parts.iter().copied())[..8])
+}
+
+/// A plain hash of some texts, each with its length, so that no two lists of texts have the same.
+pub(crate) fn hash_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    hex(&hash.finalize()[..8])
+    hash.finalize().into()
 }
 
 #[cfg(test)]

@@ -9,20 +9,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use cloudevents::{AttributesReader as _, Event};
 
 use super::change::{ChangeError, check_attributes};
-use super::opt_in::{Answer, SourceMarks};
+use super::decision::asks_for;
+use super::opt_in::SourceMarks;
 use super::record::EventTag;
 use super::rules::Rules;
 use super::source::{Namespace, SourceKind, SourceRef};
 use super::version::Version;
-use super::workload::{Owner, Workload};
+use super::workload::Workload;
 
 /// What a PingSource sends.
 pub const PING: &str = "dev.knative.sources.ping";
 
 /// The event that asks for a sweep; `None` where it asks for something else.
 pub fn asked_by(event: &Event) -> Result<Option<EventTag>, ChangeError> {
+    if event.ty() != PING {
+        return Ok(None);
+    }
     check_attributes(event)?;
-    Ok((event.ty() == PING).then(|| EventTag::of(event.source(), event.id())))
+    Ok(Some(EventTag::of(event.source(), event.id())))
 }
 
 /// A source as a list of metadata shows it.
@@ -48,14 +52,11 @@ impl SeenSources {
     /// that it was rolled out for by this very sweep, which was asked for again as it could not tell everything.
     #[must_use]
     pub fn to_look_at(&self, workload: &Workload, sweep: &EventTag, rules: &Rules) -> BTreeSet<SourceRef> {
-        if workload.owner == Owner::KnativeRevision {
-            return BTreeSet::new();
-        }
         let record = workload.record.as_ref();
         let moved = |source: &SourceRef| {
             let Some(seen) = self.get(source) else { return false };
             let is_known = record.is_some_and(|record| record.has_seen(source, seen.version, &rules.digest_key));
-            !is_known && counts(workload, source, seen.marks)
+            !is_known && asks_for(workload, source, seen.marks).is_ok()
         };
         let mut sources: BTreeSet<SourceRef> =
             workload.candidates().into_iter().chain(self.named_by_pattern(workload)).filter(moved).collect();
@@ -83,9 +84,4 @@ impl SeenSources {
         };
         SourceKind::ALL.into_iter().flat_map(of_kind).collect()
     }
-}
-
-fn counts(workload: &Workload, source: &SourceRef, marks: SourceMarks) -> bool {
-    let answer = workload.opt_in.asks_for(source.kind, source.name(), &marks, workload.usage(source));
-    matches!(answer, Answer::Counts(_))
 }
