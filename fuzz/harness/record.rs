@@ -2,7 +2,7 @@
 //!
 //! Invariant of the input: it is the annotation's text.
 
-use confroll::reload::content::DigestKey;
+use confroll::reload::digest::DigestKey;
 use confroll::reload::record::Record;
 use confroll::reload::references::Keys;
 use confroll::reload::source::Namespace;

@@ -8,7 +8,7 @@ use super::announcement::workload;
 use super::notice::{EventKey, Notice};
 use super::style::ThreadBy;
 use super::text::cut;
-use crate::reload::content::hex;
+use crate::reload::digest::hex;
 use crate::reload::record::hash_of;
 
 /// What makes two messages the same one: derived from the events in it, whatever their order.

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 
 use super::cluster_error::{Call, ClusterError};
 use super::config::Pace;
+use crate::reload::refusal::FIELD_MANAGER;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceKind, SourceRef};
 use crate::reload::source_object::{ShapeError, SourceObject};
@@ -28,8 +29,6 @@ use crate::reload::version::Version;
 use crate::reload::workload::{Workload, WorkloadId};
 use crate::reload::workload_kind::WorkloadKind;
 
-/// Who we are in `managedFields`.
-const FIELD_MANAGER: &str = "confroll";
 /// How many objects a page of a LIST holds: bounds the memory of the largest answer.
 const PAGE: usize = 500;
 /// Reads of single objects on their way at once.

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::callers::CallerRules;
 use super::setting_text::{at_start, cluster, count, duration, link, unmarked};
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
-use crate::reload::content::DigestKey;
+use crate::reload::digest::DigestKey;
 use crate::reload::link::LinkTemplate;
 use crate::reload::opt_in::AnnotationKeys;
 use crate::reload::rules::Rules;

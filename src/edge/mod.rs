@@ -41,6 +41,7 @@ pub mod sink_inbox;
 pub mod sink_metrics;
 pub mod sink_refusal;
 pub mod sink_settings;
+pub mod source_look;
 pub mod sources;
 pub mod sweep;
 pub mod telemetry;

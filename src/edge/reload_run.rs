@@ -90,8 +90,9 @@ impl ReloadRun {
             }
             let triggers = asking(&hits, work.new, waited);
             let is_sweep = triggers.iter().any(|trigger| trigger.change.occasion == Occasion::Sweep);
-            let is_noted = !is_sweep || self.all_noted(&workload, &hits);
-            if is_noted && self.all_current(&workload, &hits) {
+            let events = triggers.iter().map(|trigger| &trigger.change.event);
+            let is_noted = self.all_noted(&workload, &hits) && !workload.has_reverts_to_tell(events);
+            if (is_noted || !is_sweep) && self.all_current(&workload, &hits) {
                 self.metrics.skip(Skip::AlreadyCurrent);
                 self.reporter.repeat(&workload, triggers);
             } else if waited.is_none() && settling(&workload) == Settling::WaitsForOthers {

@@ -5,23 +5,19 @@
 //! decided on a workload and sources that were read in this order or compared by version.
 //! Left out: which workloads are concerned (reload_run.rs), and what an outcome looks like outside (reporter.rs).
 
-use std::collections::BTreeSet;
-
-use futures::future::try_join_all;
-use serde_json::Value;
-
 use super::cluster::Cluster;
 use super::cluster_error::ClusterError;
 use super::lane::Trigger;
 use super::reload_run::{ReloadRun, give_back};
 use super::reporter::{SourceNow, now};
-use super::sources::{Present, Sources};
+use super::source_look::{Judged, SourceLook};
+use super::sources::Sources;
 use crate::reload::change::Occasion;
-use crate::reload::decision::{Comparison, ReadOrder, Skip, compare, counts};
-use crate::reload::past::Judgement;
-use crate::reload::record::{Cause, Record};
+use crate::reload::decision::{ReadOrder, Skip};
+use crate::reload::record::{Cause, EventTag, Record};
 use crate::reload::record_room::Fit;
 use crate::reload::redaction::without_values;
+use crate::reload::refusal::Reverted;
 use crate::reload::report::Outcome;
 use crate::reload::rollout::{merge_patch, record_patch};
 use crate::reload::rules::Rules;
@@ -44,16 +40,19 @@ pub struct WorkloadRun<'a> {
 enum Attempt {
     Skipped(Skip),
     Patched(Vec<SourceNow>, Record),
-    Refused(Vec<SourceNow>, Record, String),
+    Refused(Refusal),
     /// Nothing had to be rolled out, and what was seen is noted.
     Recorded,
 }
 
-/// What there is to say of a source now.
-enum Judged {
-    Changed(SourceNow),
-    Unchanged(Skip, SourceNow),
-    DoesNotCount(Skip),
+/// A rollout that is not to be had.
+struct Refusal {
+    changed: Vec<SourceNow>,
+    /// What it would have written, or what the reverted one wrote.
+    rollout: Record,
+    message: String,
+    /// What asked for the work, and is sent again where the refusal cannot be told.
+    event: EventTag,
 }
 
 impl<'a> WorkloadRun<'a> {
@@ -87,8 +86,9 @@ impl<'a> WorkloadRun<'a> {
             Ok(Attempt::Patched(changed, record)) => {
                 self.run.reporter.tell(id, Outcome::Reloaded, changed, &record, self.triggers);
             }
-            Ok(Attempt::Refused(changed, record, message)) => {
-                self.run.reporter.tell(id, Outcome::failed(&message), changed, &record, self.triggers);
+            Ok(Attempt::Refused(refusal)) => {
+                let Refusal { changed, rollout, message, .. } = refusal;
+                self.run.reporter.tell(id, Outcome::failed(&message), changed, &rollout, self.triggers);
             }
             Err(error) => {
                 let (kind, name) = (id.kind.kind, id.name.as_str());
@@ -103,7 +103,7 @@ impl<'a> WorkloadRun<'a> {
         for _ in 0..MOST_ATTEMPTS {
             let refused = match self.attempt(&workload, order).await {
                 Err(ClusterError::Conflict) => None,
-                Ok(refused @ Attempt::Refused(..)) => Some(refused),
+                Ok(Attempt::Refused(refusal)) => Some(refusal),
                 done => return done,
             };
             let Some(again) = self.cluster().workload(&workload.id).await? else {
@@ -111,7 +111,10 @@ impl<'a> WorkloadRun<'a> {
             };
             match refused {
                 // A workload that was made again is refused for its uid: then this was another one.
-                Some(refused) if again.uid == workload.uid => return Ok(refused),
+                Some(refusal) if again.uid == workload.uid => {
+                    self.note_refusal(&again, &refusal).await;
+                    return Ok(Attempt::Refused(refusal));
+                }
                 _ => workload = again,
             }
             for source in &self.named {
@@ -123,10 +126,11 @@ impl<'a> WorkloadRun<'a> {
     }
 
     async fn attempt(&self, workload: &Workload, order: ReadOrder) -> Result<Attempt, ClusterError> {
+        let look = self.look();
         let (mut changed, mut unchanged) = (Vec::new(), Vec::new());
         let mut skipped = Skip::SourceAbsent;
         for source in &self.named {
-            match self.judge(workload, source, order).await? {
+            match look.judge(workload, source, order).await? {
                 Judged::Changed(source) => changed.push(source),
                 Judged::Unchanged(skip, source) => {
                     skipped = skip;
@@ -139,15 +143,19 @@ impl<'a> WorkloadRun<'a> {
             self.triggers.iter().find(|trigger| changed.iter().any(|it| it.object.source == trigger.change.source));
         let by_sweep = self.triggers.iter().find(|trigger| trigger.change.occasion == Occasion::Sweep);
         let Some(cause) = by_change.or(by_sweep) else { return Ok(Attempt::Skipped(skipped)) };
-        let mut record = self.observe(workload, &mut changed, &unchanged, cause, order).await?;
+        let cause = Cause::new(cause.change.event.clone(), Vec::new());
+        let mut record = look.observe(workload, &mut changed, &unchanged, cause, order).await?;
+        if !changed.is_empty() {
+            record.replaces(workload);
+        }
         Self::make_fit(&mut record, workload);
-        match changed.first() {
-            Some(first) => {
-                let patch = merge_patch(workload, &first.object.source, first.counted.digest, &record, now());
-                self.roll_out(workload, &patch, changed, record).await
-            }
-            None if by_sweep.is_some() => self.note(workload, record).await,
-            None => Ok(Attempt::Skipped(skipped)),
+        let objection = workload.reverted.as_ref().and_then(Reverted::objection);
+        match (changed.is_empty(), objection) {
+            (false, None) => self.roll_out(workload, changed, record).await,
+            (false, Some(objection)) => Ok(self.refused(workload, changed, record, objection)),
+            (true, _) if by_sweep.is_none() => Ok(Attempt::Skipped(skipped)),
+            (true, Some(objection)) => self.tell_of_reverts(workload, unchanged, record, objection).await,
+            (true, None) => self.note(workload, record).await,
         }
     }
 
@@ -167,18 +175,65 @@ impl<'a> WorkloadRun<'a> {
     async fn roll_out(
         &self,
         workload: &Workload,
-        patch: &Value,
         changed: Vec<SourceNow>,
         record: Record,
     ) -> Result<Attempt, ClusterError> {
-        match self.cluster().patch(&workload.id, patch).await {
+        let Some(first) = changed.first() else { return Ok(Attempt::Skipped(Skip::AlreadyCurrent)) };
+        let patch = merge_patch(workload, &first.object.source, first.counted.digest, &record, now());
+        match self.cluster().patch(&workload.id, &patch).await {
             Ok(()) => Ok(Attempt::Patched(changed, record)),
             Err(ClusterError::NotFound) => Ok(Attempt::Skipped(Skip::WorkloadGone)),
             Err(ClusterError::Refused { message }) => {
                 let message = without_values(&message, changed.iter().map(|now| &now.object.content));
-                Ok(Attempt::Refused(changed, record, message))
+                Ok(self.refused(workload, changed, record, message))
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// A rollout that is not made, unless that was told before.
+    fn refused(&self, workload: &Workload, changed: Vec<SourceNow>, record: Record, message: String) -> Attempt {
+        if self.has_told(workload, &record) {
+            Attempt::Skipped(Skip::RefusedBefore)
+        } else {
+            let event = record.cause.event.clone();
+            Attempt::Refused(Refusal { changed, rollout: record, message, event })
+        }
+    }
+
+    fn has_told(&self, workload: &Workload, rollout: &Record) -> bool {
+        let events = self.triggers.iter().map(|trigger| &trigger.change.event);
+        workload.record.as_ref().is_some_and(|older| older.has_told(rollout, events))
+    }
+
+    /// Tells once that the last rollout was reverted again, where nothing has changed since.
+    async fn tell_of_reverts(
+        &self,
+        workload: &Workload,
+        unchanged: Vec<SourceNow>,
+        seen: Record,
+        objection: String,
+    ) -> Result<Attempt, ClusterError> {
+        let Some(last) = workload.record.as_ref().filter(|last| !self.has_told(workload, last)) else {
+            return self.note(workload, seen).await;
+        };
+        let is_of_last = |now: &SourceNow| last.cause.changed.contains(&now.object.source.to_string());
+        let changed: Vec<_> = unchanged.into_iter().filter(is_of_last).collect();
+        if changed.is_empty() {
+            return self.note(workload, seen).await;
+        }
+        let refusal = Refusal { changed, rollout: last.clone(), message: objection, event: seen.cause.event };
+        Ok(Attempt::Refused(refusal))
+    }
+
+    /// Notes on a workload that a rollout was refused. Where that is not to be had, it is told again by the next sweep,
+    /// under the same id.
+    async fn note_refusal(&self, workload: &Workload, refusal: &Refusal) {
+        let (older, key) = (workload.record.as_ref(), &self.rules().digest_key);
+        let mut record = refusal.rollout.as_refused(older, refusal.event.clone(), key);
+        Self::make_fit(&mut record, workload);
+        if let Err(error) = self.cluster().patch(&workload.id, &record_patch(workload, &record)).await {
+            tracing::debug!(%error, workload.name = workload.id.name, "a refusal could not be noted");
         }
     }
 
@@ -189,7 +244,7 @@ impl<'a> WorkloadRun<'a> {
                 return Ok(Attempt::Skipped(Skip::AlreadyCurrent));
             }
             // The event of the last rollout must still find itself here when it comes again.
-            record.keep_cause(older);
+            record.keep_rollout(older);
         }
         match self.cluster().patch(&workload.id, &record_patch(workload, &record)).await {
             Ok(()) => Ok(Attempt::Recorded),
@@ -199,100 +254,11 @@ impl<'a> WorkloadRun<'a> {
         }
     }
 
-    /// Whether the workload runs on other content of a source than there is now.
-    async fn judge(&self, workload: &Workload, source: &SourceRef, order: ReadOrder) -> Result<Judged, ClusterError> {
-        let (now, comparison) = match self.standing(workload, source, order).await? {
-            Ok(standing) => standing,
-            Err(skip) => return Ok(Judged::DoesNotCount(skip)),
-        };
-        let judgement = match comparison {
-            Comparison::Same => Judgement::Unchanged(Skip::AlreadyCurrent),
-            Comparison::Changed | Comparison::Outdated => Judgement::Changed,
-            Comparison::AskThePast(since) => {
-                let asked = (since, self.occasion());
-                now.history.judge(workload, &now.counted, asked, self.cluster(), self.rules()).await?
-            }
-        };
-        match judgement {
-            Judgement::Unchanged(skip) => Ok(Judged::Unchanged(skip, now)),
-            _ => Ok(Judged::Changed(now)),
-        }
-    }
-
-    /// A source as it is now and how that compares with the record; or why it does not count. Never `Outdated`: a
-    /// source that was read before the record was written is read again.
-    async fn standing(
-        &self,
-        workload: &Workload,
-        source: &SourceRef,
-        mut order: ReadOrder,
-    ) -> Result<Result<(SourceNow, Comparison), Skip>, ClusterError> {
-        let mut read = self.sources.get(source).await?;
-        loop {
-            let Some(Present { object, history }) = read else { return Ok(Err(Skip::SourceAbsent)) };
-            let counted = match counts(workload, &object, self.rules()) {
-                Ok(counted) => counted,
-                Err(skip) => return Ok(Err(skip)),
-            };
-            let comparison = compare(workload, &object, &counted, order, self.rules());
-            if comparison != Comparison::Outdated {
-                return Ok(Ok((SourceNow { object, history, counted }, comparison)));
-            }
-            read = self.sources.get_again(source).await?;
-            order = ReadOrder::SourceLast;
-        }
-    }
-
-    /// Looks at all sources of a workload that is about to be patched. Those that the record shows to have changed as
-    /// well are added to `changed`; the others are noted as they are now, since the new pods will start on that.
-    async fn observe(
-        &self,
-        workload: &Workload,
-        changed: &mut Vec<SourceNow>,
-        unchanged: &[SourceNow],
-        cause: &Trigger,
-        order: ReadOrder,
-    ) -> Result<Record, ClusterError> {
-        let rules = self.rules();
-        let mut record = Record::new(&rules.digest_key, Cause::new(cause.change.event.clone(), Vec::new()));
-        for now in changed.iter().chain(unchanged) {
-            record.note(&now.object.source, &now.counted.keys, now.object.version, now.counted.digest);
-        }
-        let done: BTreeSet<SourceRef> = changed.iter().chain(unchanged).map(|now| now.object.source.clone()).collect();
-        let candidates = workload.candidates();
-        let looks = candidates.difference(&done).map(|source| async move {
-            let unmoved = self.is_unmoved(workload, source).await?;
-            let standing = if unmoved { None } else { Some(self.standing(workload, source, order).await?) };
-            Ok::<_, ClusterError>((source, standing))
-        });
-        for (source, standing) in try_join_all(looks).await? {
-            match (standing, &workload.record) {
-                (None, Some(older)) => record.carry_over(source, older),
-                (None, None) | (Some(Err(_)), _) => {}
-                (Some(Ok((now, comparison))), _) => {
-                    record.note(source, &now.counted.keys, now.object.version, now.counted.digest);
-                    if comparison == Comparison::Changed {
-                        changed.push(now);
-                    }
-                }
-            }
-        }
-        record.cause.changed = changed.iter().map(|now| now.object.source.to_string()).collect();
-        Ok(record)
-    }
-
-    /// Whether a source is, by its version alone, what the record says, or is gone since.
-    async fn is_unmoved(&self, workload: &Workload, source: &SourceRef) -> Result<bool, ClusterError> {
-        let seen = workload.record.as_ref().and_then(|record| record.seen(source, &self.rules().digest_key));
-        let Some(seen) = seen else { return Ok(false) };
-        let versions = self.sources.versions(source.kind).await?;
-        Ok(versions.get(source.name()).is_none_or(|now| *now == seen))
-    }
-
-    /// An event, if there is one among what asks for the work: it knows more.
-    fn occasion(&self) -> Occasion {
+    fn look(&self) -> SourceLook<'_> {
+        // An event, if there is one among what asks for the work: it knows more.
         let is_sweep = self.triggers.iter().all(|trigger| trigger.change.occasion == Occasion::Sweep);
-        if is_sweep { Occasion::Sweep } else { Occasion::Event }
+        let occasion = if is_sweep { Occasion::Sweep } else { Occasion::Event };
+        SourceLook { cluster: self.cluster(), rules: self.rules(), sources: self.sources, occasion }
     }
 
     fn cluster(&self) -> &Cluster {

@@ -7,16 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use hmac::{Hmac, KeyInit, Mac};
-use serde::{Deserialize, Serialize};
-use sha2::Sha256;
+use serde::Serialize;
 
+use super::digest::{Digest, DigestKey};
 use super::references::Keys;
 use super::source::SourceRef;
-
-/// The recipe of [`Content::digest`]. A change to the encoding is another number, so that old records are known
-/// for what they are and adopted, not compared.
-pub const RECIPE: u32 = 1;
 
 /// Text and binary data have separate names in a ConfigMap, so a key that moves from one to the other is a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,24 +48,15 @@ impl Content {
     /// The source's own name goes in too, so that two Secrets with one password do not show the same digest.
     #[must_use]
     pub fn digest(&self, source: &SourceRef, keys: &Keys, key: &DigestKey) -> Digest {
-        let mut mac = key.mac();
-        let mut part = |bytes: &[u8]| {
-            mac.update(&(bytes.len() as u64).to_be_bytes());
-            mac.update(bytes);
-        };
-        part(b"confroll content");
-        for name in [source.kind.as_str(), source.namespace.as_str(), source.name()] {
-            part(name.as_bytes());
-        }
-        for ((name, form), value) in self.counted(keys) {
-            part(match form {
-                Form::Text => b"text",
-                Form::Base64 => b"base64",
-            });
-            part(name.as_bytes());
-            part(value.as_bytes());
-        }
-        Digest(truncated(mac))
+        let names = [source.kind.as_str(), source.namespace.as_str(), source.name()];
+        let counted = self.counted(keys).flat_map(|((name, form), value)| {
+            let form = match form {
+                Form::Text => "text",
+                Form::Base64 => "base64",
+            };
+            [form, name, value]
+        });
+        key.digest(["confroll content"].into_iter().chain(names).chain(counted))
     }
 
     /// The names of the keys that differ from `older`, among those that count.
@@ -114,102 +100,6 @@ pub struct ChangedKeys {
     pub removed: BTreeSet<String>,
 }
 
-/// What makes a digest worthless to whoever wants to guess a short password from it.
-#[derive(Clone)]
-pub struct DigestKey {
-    mac: Hmac<Sha256>,
-    id: KeyId,
-}
-
-impl fmt::Debug for DigestKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DigestKey({})", self.id.0)
-    }
-}
-
-impl DigestKey {
-    /// The key that is used where none was given. Everybody knows it, so a digest made with it can be guessed.
-    pub const FIXED: &'static [u8] = b"confroll without CONFROLL_DIGEST_KEY";
-
-    /// Makes a key of any bytes; 32 random ones are best.
-    #[must_use]
-    pub fn new(bytes: &[u8]) -> Self {
-        // HMAC takes keys of every length (RFC 2104), hashing the long ones, so this default is never taken.
-        let mac = Hmac::<Sha256>::new_from_slice(bytes)
-            .unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()));
-        let mut id = mac.clone();
-        id.update(b"confroll key id");
-        Self { mac, id: KeyId(hex(&truncated(id)[..4])) }
-    }
-
-    /// A short name of this key, from which the key cannot be found.
-    #[must_use]
-    pub fn id(&self) -> &KeyId {
-        &self.id
-    }
-
-    fn mac(&self) -> Hmac<Sha256> {
-        self.mac.clone()
-    }
-}
-
-/// The short name of a digest key: 8 hex digits.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct KeyId(String);
-
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// The keyed digest of a content: 32 hex digits as text.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct Digest([u8; 16]);
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
-    }
-}
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
-    }
-}
-
-impl From<Digest> for String {
-    fn from(digest: Digest) -> Self {
-        digest.to_string()
-    }
-}
-
-impl TryFrom<String> for Digest {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        u128::from_str_radix(&text, 16)
-            .ok()
-            .filter(|_| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
-            .map(|number| Self(number.to_be_bytes()))
-            .ok_or("a digest is 32 hex digits")
-    }
-}
-
-/// Two lower-case hex digits a byte.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
-}
-
-fn truncated(mac: Hmac<Sha256>) -> [u8; 16] {
-    let mut short = [0; 16];
-    short.copy_from_slice(&mac.finalize().into_bytes()[..16]);
-    short
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -241,7 +131,7 @@ mod tests {
     #[test]
     fn the_digest_is_hmac_sha256_over_length_prefixed_parts() {
         assert_eq!(whole(&text(&[("a", "1"), ("b", "2")])).to_string(), "10ef7329b6df6efdfc33b18ba0ffd0d7");
-        assert_eq!(key().id(), &KeyId("016a4094".to_owned()));
+        assert_eq!(key().id().to_string(), "016a4094");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Invariants: the same inputs give the same answer; a workload whose record matches what is there is skipped.
 //! Left out: what only earlier versions of the source can tell (past.rs).
 
-use super::content::Digest;
+use super::digest::Digest;
 use super::opt_in::{self, Answer, Reason, SourceMarks};
 use super::record::Known;
 use super::references::Keys;
@@ -43,6 +43,8 @@ pub enum Skip {
     BornLater,
     /// The API server does not let us note what was seen; nothing had to be rolled out.
     RecordRefused,
+    /// The rollout was refused before, which was told.
+    RefusedBefore,
 }
 
 impl Skip {
@@ -58,6 +60,7 @@ impl Skip {
             Self::WorkloadGone => "workload_gone",
             Self::BornLater => "born_later",
             Self::RecordRefused => "record_refused",
+            Self::RefusedBefore => "refused_before",
         }
     }
 }
@@ -135,7 +138,7 @@ pub fn compare(
             Comparison::Outdated
         }
         Known::Content(_, digest) if digest == counted.digest => Comparison::Same,
-        Known::Content(..) => Comparison::Changed,
+        Known::Content(..) | Known::Owed => Comparison::Changed,
         Known::Version(seen) if seen == source.version => Comparison::Same,
         Known::Version(seen) => Comparison::AskThePast(Since::Version(seen)),
         // The patch that wrote the record made the workload's version later than this one. Where it is not, the workload

@@ -10,6 +10,7 @@
 //!     judge() ─ what an earlier version of the source tells          past.rs
 //!   merge_patch() ─ the rollout, with the new Record                 rollout.rs
 //!   without_values() ─ a refusal that quotes no Secret              redaction.rs
+//!     objection() ─ why a rollout is not made again and again        refusal.rs
 //!   ReloadReport ─ what became of it, as a CloudEvent                report.rs, link.rs
 //!
 //! SeenSources ─ what a sweep has to look at                          sweep.rs
@@ -20,6 +21,7 @@
 pub mod change;
 pub mod content;
 pub mod decision;
+pub mod digest;
 mod go_class;
 mod go_property;
 pub mod go_regex;
@@ -34,6 +36,7 @@ pub mod record;
 pub mod record_room;
 pub mod redaction;
 pub mod references;
+pub mod refusal;
 pub mod report;
 pub mod rollout;
 pub mod rules;

@@ -6,8 +6,8 @@
 //! Left out: the reading (edge/history.rs).
 
 use super::change::Occasion;
-use super::content::Digest;
 use super::decision::{Since, Skip, counts};
+use super::digest::Digest;
 use super::references::Keys;
 use super::rules::Rules;
 use super::source_object::SourceObject;

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::content::{Digest, DigestKey, KeyId, RECIPE, hex};
+use super::digest::{Digest, DigestKey, KeyId, RECIPE, hex};
 use super::references::Keys;
+use super::refusal::{Refused, Replaced};
 use super::source::{Namespace, SourceRef};
 use super::version::Version;
 
@@ -30,6 +31,10 @@ pub struct Record {
     pub(super) up_to: Option<Version>,
     /// What led to the rollout that wrote this record.
     pub cause: Cause,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) replaced: Option<Replaced>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) refused: Option<Refused>,
 }
 
 /// One source as it was last seen.
@@ -83,6 +88,8 @@ pub enum Known {
     Version(Version),
     /// The version and the digest of what counts.
     Content(Version, Digest),
+    /// Nothing, but that a rollout for it was refused.
+    Owed,
     /// Nothing of its own, but the workload runs on all that was there at this version.
     UpTo(Version),
 }
@@ -91,7 +98,8 @@ impl Record {
     /// A record of nothing yet.
     #[must_use]
     pub fn new(key: &DigestKey, cause: Cause) -> Self {
-        Self { recipe: RECIPE, key: key.id().clone(), sources: BTreeMap::new(), up_to: None, cause }
+        let (recipe, key) = (RECIPE, key.id().clone());
+        Self { recipe, key, sources: BTreeMap::new(), up_to: None, cause, replaced: None, refused: None }
     }
 
     /// Reads a record from its annotation. `None` where it is no record: somebody edited it, or a later Confroll
@@ -111,6 +119,7 @@ impl Record {
     #[must_use]
     pub fn knows(&self, source: &SourceRef, keys: &Keys, key: &DigestKey) -> Known {
         match self.sources.get(&source.to_string()) {
+            None if self.owes(source) => Known::Owed,
             None => self.up_to.map_or(Known::Nothing, Known::UpTo),
             Some(entry) if self.speaks_of(key) && entry.keys == keys_tag(keys) => {
                 Known::Content(entry.version, entry.digest)
@@ -131,7 +140,7 @@ impl Record {
     pub fn has_seen(&self, source: &SourceRef, version: Version, key: &DigestKey) -> bool {
         match self.sources.get(&source.to_string()) {
             Some(entry) => self.speaks_of(key) && entry.version == version,
-            None => self.up_to.is_some_and(|up_to| version <= up_to),
+            None => !self.owes(source) && self.up_to.is_some_and(|up_to| version <= up_to),
         }
     }
 
@@ -161,10 +170,11 @@ impl Record {
         }
     }
 
-    /// Goes on with what led to the last rollout, which this record does not change: the event must still find itself
-    /// here when it comes again, and tell the same.
-    pub fn keep_cause(&mut self, older: &Self) {
+    /// Goes on with what is known of the last rollout, which this record does not change: its event must still find
+    /// itself here when it comes again, and tell the same.
+    pub fn keep_rollout(&mut self, older: &Self) {
         self.cause = Cause { tag: Some(older.tag()), ..older.cause.clone() };
+        (self.replaced, self.refused) = (older.replaced.clone(), older.refused.clone());
     }
 
     /// A short name of the last rollout, other for every one: what reload events take their ids from.
@@ -293,10 +303,10 @@ mod tests {
         let (first, digest) = record(&key);
         let mut noted = first.clone();
         noted.note(&source("db"), &Keys::Whole, version("9"), digest);
-        noted.keep_cause(&first);
+        noted.keep_rollout(&first);
         let mut noted_again = noted.clone();
         noted_again.note(&source("db"), &Keys::Whole, version("11"), digest);
-        noted_again.keep_cause(&noted);
+        noted_again.keep_rollout(&noted);
         assert_eq!([first.tag(), noted.tag()], [noted_again.tag(), noted_again.tag()]);
         assert_eq!(Record::read(&noted.to_annotation()), Some(noted));
     }

@@ -50,6 +50,10 @@ impl Record {
         let mut sources: Vec<_> = std::mem::take(&mut self.sources).into_iter().collect();
         sources.sort_by_key(|(_, entry)| Reverse(entry.version));
         let changed = std::mem::take(&mut self.cause.changed);
+        if self.to_annotation().len() > workload.room {
+            // Whether rollouts stand is worth less than the next one.
+            (self.replaced, self.refused) = (None, None);
+        }
         let mut room = workload.room.saturating_sub(self.to_annotation().len());
         // A JSON string and what stands around it: names hold nothing that is escaped.
         for name in changed {
@@ -70,8 +74,8 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
-    use super::super::content::DigestKey;
     use super::super::decision::{Comparison, ReadOrder, Since, compare, counts};
+    use super::super::digest::DigestKey;
     use super::super::record::{Cause, EventTag};
     use super::super::references::Keys;
     use super::super::testing::{app_at, config_map, deployment, rules, version, workload};

@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::content::Digest;
+use super::digest::Digest;
 use super::record::{OBSERVED, Record};
 use super::source::SourceRef;
 use super::workload::Workload;

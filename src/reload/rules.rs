@@ -3,7 +3,7 @@
 //! Invariant: made once at the start and never changed, so that a decision depends on nothing but its inputs.
 //! Left out: where a setting comes from (edge/config.rs).
 
-use super::content::DigestKey;
+use super::digest::DigestKey;
 use super::opt_in::{AnnotationKeys, Unmarked};
 
 /// The rules by which every decision is made.

@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::content::{Content, Digest, DigestKey, KeyId};
+use super::content::Content;
+use super::digest::{Digest, DigestKey, KeyId};
 use super::opt_in::{AnnotationKeys, SourceMarks};
 use super::references::Keys;
 use super::source::{SourceKind, SourceRef};

@@ -49,7 +49,8 @@ impl SeenSources {
     }
 
     /// The sources that count for a workload and that it was not seen to run on at their present version; and those
-    /// that it was rolled out for by this very sweep, which was asked for again as it could not tell everything.
+    /// that it was last rolled out for, where that has to be told: by this very sweep, asked for again as it could not tell
+    /// everything, or as the rollout was reverted.
     #[must_use]
     pub fn to_look_at(&self, workload: &Workload, sweep: &EventTag, rules: &Rules) -> BTreeSet<SourceRef> {
         let record = workload.record.as_ref();
@@ -60,7 +61,8 @@ impl SeenSources {
         };
         let mut sources: BTreeSet<SourceRef> =
             workload.candidates().into_iter().chain(self.named_by_pattern(workload)).filter(moved).collect();
-        if let Some(record) = record.filter(|record| record.cause.event == *sweep) {
+        let to_tell = workload.has_reverts_to_tell([sweep].into_iter());
+        if let Some(record) = record.filter(|record| to_tell || record.cause.event == *sweep) {
             let told = record.cause.changed.iter();
             sources.extend(told.filter_map(|source| SourceRef::from_display(&workload.id.namespace, source)));
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::content::DigestKey;
+use super::digest::DigestKey;
 use super::opt_in::{AnnotationKeys, Unmarked};
 use super::rules::Rules;
 use super::source::{Namespace, SourceKind, SourceRef};

@@ -11,11 +11,13 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::digest::Digest;
 use super::opt_in::OptIn;
 use super::pod_template::PodTemplate;
 use super::record::{OBSERVED, Record};
 use super::record_room::room_beside;
 use super::references::{References, Usage};
+use super::refusal::{ManagedFields, Reverted, Writer, last_writer};
 use super::rules::Rules;
 use super::source::{Namespace, SourceKind, SourceRef};
 use super::source_object::ShapeError;
@@ -61,6 +63,10 @@ pub struct Workload {
     pub room: usize,
     /// Who writes its pod template.
     pub owner: Owner,
+    /// Its pod template as it was read.
+    pub template: Digest,
+    /// What became of its last rollouts, where they were reverted.
+    pub reverted: Option<Reverted>,
 }
 
 /// Who has the say over a workload's pod template.
@@ -127,18 +133,25 @@ impl Workload {
         let shape_error = |error: &serde_json::Error| ShapeError::new(format!("a {} of {namespace}", kind.kind), error);
         let metadata: Metadata = at_path(json, &["metadata"]).map_err(|error| shape_error(&error))?;
         let id = WorkloadId { kind, namespace: namespace.clone(), name: metadata.name };
-        let template: PodTemplate = at_path(json, kind.template_path)
+        let raw = raw_at_path(json, kind.template_path)
             .map_err(|error| ShapeError::new(format!("{id} of {namespace}"), &error))?;
+        let template: PodTemplate =
+            serde_json::from_str(raw).map_err(|error| ShapeError::new(format!("{id} of {namespace}"), &error))?;
         let annotations = metadata.annotations.unwrap_or_default();
+        let record = annotations.get(OBSERVED).and_then(|text| Record::read(text));
+        let digest = rules.digest_key.digest(["confroll pod template", raw]);
+        let reverts = record.as_ref().and_then(|record| record.reverts(digest));
         Ok(Self {
             uid: metadata.uid,
             version: metadata.version,
             created: metadata.created,
             opt_in: OptIn::of(&annotations, template.annotations(), &rules.annotations, rules.unmarked),
             references: References::of(&template),
-            record: annotations.get(OBSERVED).and_then(|text| Record::read(text)),
+            record,
             room: room_beside(&annotations),
             owner: owner(metadata.owners.as_deref().unwrap_or_default()),
+            template: digest,
+            reverted: reverts.map(|times| Reverted { times, by: template_writer(kind, json) }),
             id,
         })
     }
@@ -201,12 +214,23 @@ fn namespace_of(kind: &WorkloadKind, json: &str) -> Result<Namespace, ShapeError
 
 /// Parses what stands at a path of an object and skips everything else.
 fn at_path<'a, T: Deserialize<'a>>(json: &'a str, path: &[&str]) -> Result<T, serde_json::Error> {
+    serde_json::from_str(raw_at_path(json, path)?)
+}
+
+/// What stands at a path of an object, `null` where there is nothing.
+fn raw_at_path<'a>(json: &'a str, path: &[&str]) -> Result<&'a str, serde_json::Error> {
     let mut json = json;
     for step in path {
         let mut fields: BTreeMap<&str, &RawValue> = serde_json::from_str(json)?;
         json = fields.remove(step).map_or("null", RawValue::get);
     }
-    serde_json::from_str(json)
+    Ok(json)
+}
+
+/// Who wrote the pod template last, us apart; read only where somebody asks, as the bookkeeping is long.
+fn template_writer(kind: &WorkloadKind, json: &str) -> Option<Writer> {
+    let managed: Vec<ManagedFields<'_>> = at_path(json, &["metadata", "managedFields"]).ok()?;
+    last_writer(&managed, kind.template_path)
 }
 
 fn owner(owners: &[OwnerReference]) -> Owner {

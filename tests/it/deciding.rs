@@ -209,7 +209,7 @@ async fn another_digest_key_rolls_nothing_out_by_itself() {
     cluster.put(APP, config_map("2"));
     function.updated("ConfigMap", "app").await;
     let mut other_key = confroll::edge::config::Settings::for_testing();
-    other_key.rules.digest_key = confroll::reload::content::DigestKey::new(b"another");
+    other_key.rules.digest_key = confroll::reload::digest::DigestKey::new(b"another");
     let upgraded = Function::with(&cluster, other_key).await;
     upgraded.updated("ConfigMap", "app").await;
     cluster.put(APP, labelled_config_map("2", "x"));

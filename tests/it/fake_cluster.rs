@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 type Key = String;
 /// What a test does to a request before the server sees it: an answer of its own, or nothing.
 type Fault = Box<dyn FnMut(&str, &str) -> Option<(u16, Value)> + Send>;
+/// Whether the server refuses a patch (of a key) for what is in it.
+type Admission = Box<dyn Fn(&str, &Value) -> Option<(u16, Value)> + Send>;
 
 #[derive(Clone, Default)]
 pub(crate) struct FakeCluster(Arc<Mutex<State>>);
@@ -25,7 +27,9 @@ struct State {
     versions: BTreeMap<Key, Vec<(u64, Option<Value>)>>,
     compacted: u64,
     requests: Vec<String>,
+    patches: Vec<(Key, Value)>,
     fault: Option<Fault>,
+    admission: Option<Admission>,
 }
 
 impl FakeCluster {
@@ -96,6 +100,16 @@ impl FakeCluster {
         self.0.lock().unwrap().fault = Some(Box::new(fault));
     }
 
+    /// Lets `admission` see every patch before it is merged.
+    pub(crate) fn on_patch(&self, admission: impl Fn(&str, &Value) -> Option<(u16, Value)> + Send + 'static) {
+        self.0.lock().unwrap().admission = Some(Box::new(admission));
+    }
+
+    /// The patches so far, by key.
+    pub(crate) fn patches(&self) -> Vec<(Key, Value)> {
+        self.0.lock().unwrap().patches.clone()
+    }
+
     /// The requests so far, as `GET /path`.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.0.lock().unwrap().requests.clone()
@@ -157,6 +171,10 @@ impl State {
         }
         if patch["metadata"]["resourceVersion"] != object["metadata"]["resourceVersion"] {
             return status(409, "the object has been modified");
+        }
+        self.patches.push((key.to_owned(), patch.clone()));
+        if let Some(refusal) = self.admission.as_ref().and_then(|admission| admission(key, patch)) {
+            return refusal;
         }
         merge(&mut object, patch);
         if annotation_bytes(&object["metadata"]) > 256 * 1024 {

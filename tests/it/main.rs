@@ -8,6 +8,7 @@ mod support;
 mod calling;
 mod limits;
 mod many_processes;
+mod refusing;
 mod reloading;
 mod shop;
 mod sweeping_for_real;

@@ -88,7 +88,7 @@ impl Shop {
         let client = stack.control_plane.client().await.unwrap();
         let namespace = stack.control_plane.create_namespace("shop").await.unwrap();
         for (key, object) in objects {
-            create(&client, &namespace, key, object).await;
+            create(&client, &namespace, key, object, "kubectl-create").await;
         }
         let watch = TemplateWatch::start(client.clone(), &namespace).await.unwrap();
         let sink = RecordingSink::start().await.unwrap();
@@ -96,7 +96,12 @@ impl Shop {
     }
 
     pub(crate) async fn create(&self, key: &str, object: Value) {
-        create(&self.client, &self.namespace, key, &object).await;
+        create(&self.client, &self.namespace, key, &object, "kubectl-create").await;
+    }
+
+    /// Creates an object under the name of a manager.
+    pub(crate) async fn create_as(&self, key: &str, object: Value, manager: &str) {
+        create(&self.client, &self.namespace, key, &object, manager).await;
     }
 
     /// Changes an object as `kubectl patch` does.
@@ -114,6 +119,12 @@ impl Shop {
         object["metadata"]["name"] = json!(name);
         let path = format!("{}?fieldManager=kubectl&force=true", path(&self.namespace, key));
         send(&self.client, "PATCH", &path, "application/apply-patch+yaml", &object).await.unwrap();
+    }
+
+    /// Writes a whole object under the name of a manager.
+    pub(crate) async fn put(&self, key: &str, object: &Value, manager: &str) {
+        let path = format!("{}?fieldManager={manager}", path(&self.namespace, key));
+        send(&self.client, "PUT", &path, JSON, object).await.unwrap();
     }
 
     pub(crate) async fn get(&self, key: &str) -> Value {
@@ -152,11 +163,12 @@ pub(crate) async fn function(stack: &Stack, sink: &str) -> Function {
     Function::start(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await.unwrap()
 }
 
-async fn create(client: &kube::Client, namespace: &str, key: &str, object: &Value) {
+async fn create(client: &kube::Client, namespace: &str, key: &str, object: &Value, manager: &str) {
     let mut object = object.clone();
     object["metadata"]["name"] = json!(key.split_once('/').unwrap().1);
     let path = path(namespace, key);
-    send(client, "POST", path.rsplit_once('/').unwrap().0, JSON, &object).await.unwrap();
+    let path = format!("{}?fieldManager={manager}", path.rsplit_once('/').unwrap().0);
+    send(client, "POST", &path, JSON, &object).await.unwrap();
 }
 
 fn api_of(plural: &str) -> (&'static str, &'static str) {

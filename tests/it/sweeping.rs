@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use confroll::edge::config::{AtStart, Settings};
-use confroll::reload::content::DigestKey;
+use confroll::reload::digest::DigestKey;
 use confroll_stack::RecordingSink;
 use serde_json::{Value, json};
 

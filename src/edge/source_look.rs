@@ -1,0 +1,164 @@
+//! Looks at the sources of a workload: what they hold now, and how that compares with what the workload was last seen
+//! to run on.
+//!
+//! Invariants: what is compared was read after the record was written, or is told apart by version; a source that is
+//! only looked at beside others is read only where its version moved.
+//! Left out: what follows from it (workload_run.rs).
+
+use std::collections::BTreeSet;
+
+use futures::future::try_join_all;
+
+use super::cluster::Cluster;
+use super::cluster_error::ClusterError;
+use super::reporter::SourceNow;
+use super::sources::{Present, Sources};
+use crate::reload::change::Occasion;
+use crate::reload::decision::{Comparison, ReadOrder, Skip, compare, counts};
+use crate::reload::past::Judgement;
+use crate::reload::record::{Cause, Record};
+use crate::reload::rules::Rules;
+use crate::reload::source::SourceRef;
+use crate::reload::workload::Workload;
+
+/// The looks that one workload needs.
+pub struct SourceLook<'a> {
+    /// Where what is not read yet is read.
+    pub cluster: &'a Cluster,
+    /// The rules of every decision.
+    pub rules: &'a Rules,
+    /// What the batch has read.
+    pub sources: &'a Sources,
+    /// What asks for the work: an event, if there is one, as it knows more than a sweep.
+    pub occasion: Occasion,
+}
+
+/// What there is to say of a source now.
+pub enum Judged {
+    /// The workload runs on other content.
+    Changed(SourceNow),
+    /// It does not, and why that is known.
+    Unchanged(Skip, SourceNow),
+    /// The source is no reason for anything.
+    DoesNotCount(Skip),
+}
+
+impl SourceLook<'_> {
+    /// Whether the workload runs on other content of a source than there is now.
+    pub async fn judge(
+        &self,
+        workload: &Workload,
+        source: &SourceRef,
+        order: ReadOrder,
+    ) -> Result<Judged, ClusterError> {
+        let (now, comparison) = match self.standing(workload, source, order).await? {
+            Ok(standing) => standing,
+            Err(skip) => return Ok(Judged::DoesNotCount(skip)),
+        };
+        let judgement = match comparison {
+            Comparison::Same => Judgement::Unchanged(Skip::AlreadyCurrent),
+            Comparison::Changed | Comparison::Outdated => Judgement::Changed,
+            Comparison::AskThePast(since) => {
+                let asked = (since, self.occasion);
+                now.history.judge(workload, &now.counted, asked, self.cluster, self.rules).await?
+            }
+        };
+        match judgement {
+            Judgement::Unchanged(skip) => Ok(Judged::Unchanged(skip, now)),
+            _ => Ok(Judged::Changed(now)),
+        }
+    }
+
+    /// As [`judge`](Self::judge), for a workload that is rolled out anyway: what only the past could tell is let pass, as
+    /// the new pods start on what is there.
+    async fn judge_by_record(
+        &self,
+        workload: &Workload,
+        source: &SourceRef,
+        order: ReadOrder,
+    ) -> Result<Judged, ClusterError> {
+        Ok(match self.standing(workload, source, order).await? {
+            Ok((now, Comparison::Changed)) => Judged::Changed(now),
+            Ok((now, _)) => Judged::Unchanged(Skip::AlreadyCurrent, now),
+            Err(skip) => Judged::DoesNotCount(skip),
+        })
+    }
+
+    /// A source as it is now and how that compares with the record; or why it does not count. Never `Outdated`: a
+    /// source that was read before the record was written is read again.
+    async fn standing(
+        &self,
+        workload: &Workload,
+        source: &SourceRef,
+        mut order: ReadOrder,
+    ) -> Result<Result<(SourceNow, Comparison), Skip>, ClusterError> {
+        let mut read = self.sources.get(source).await?;
+        loop {
+            let Some(Present { object, history }) = read else { return Ok(Err(Skip::SourceAbsent)) };
+            let counted = match counts(workload, &object, self.rules) {
+                Ok(counted) => counted,
+                Err(skip) => return Ok(Err(skip)),
+            };
+            let comparison = compare(workload, &object, &counted, order, self.rules);
+            if comparison != Comparison::Outdated {
+                return Ok(Ok((SourceNow { object, history, counted }, comparison)));
+            }
+            read = self.sources.get_again(source).await?;
+            order = ReadOrder::SourceLast;
+        }
+    }
+
+    /// Looks at all sources of a workload that is about to be patched, and gives the record of them. Those that are seen
+    /// to have changed as well are added to `changed`.
+    pub async fn observe(
+        &self,
+        workload: &Workload,
+        changed: &mut Vec<SourceNow>,
+        unchanged: &[SourceNow],
+        cause: Cause,
+        order: ReadOrder,
+    ) -> Result<Record, ClusterError> {
+        let mut record = Record::new(&self.rules.digest_key, cause);
+        for now in changed.iter().chain(unchanged) {
+            record.note(&now.object.source, &now.counted.keys, now.object.version, now.counted.digest);
+        }
+        let done: BTreeSet<SourceRef> = changed.iter().chain(unchanged).map(|now| now.object.source.clone()).collect();
+        let candidates = workload.candidates();
+        let rolls_out = !changed.is_empty();
+        let looks = candidates.difference(&done).map(|source| async move {
+            let judged = match (self.is_unmoved(workload, source).await?, rolls_out) {
+                (true, _) => None,
+                (false, true) => Some(self.judge_by_record(workload, source, order).await?),
+                (false, false) => Some(self.judge(workload, source, order).await?),
+            };
+            Ok::<_, ClusterError>((source, judged))
+        });
+        for (source, judged) in try_join_all(looks).await? {
+            let mut note = |now: &SourceNow| {
+                record.note(source, &now.counted.keys, now.object.version, now.counted.digest);
+            };
+            match (judged, &workload.record) {
+                (Some(Judged::Unchanged(_, now)), _) => note(&now),
+                (Some(Judged::Changed(now)), _) => {
+                    note(&now);
+                    changed.push(now);
+                }
+                // Gone, by the list or between the list and the read.
+                (None | Some(Judged::DoesNotCount(Skip::SourceAbsent)), Some(older)) => {
+                    record.carry_over(source, older);
+                }
+                (None | Some(Judged::DoesNotCount(_)), _) => {}
+            }
+        }
+        record.cause.changed = changed.iter().map(|now| now.object.source.to_string()).collect();
+        Ok(record)
+    }
+
+    /// Whether a source is, by its version alone, what the record says, or is gone since.
+    async fn is_unmoved(&self, workload: &Workload, source: &SourceRef) -> Result<bool, ClusterError> {
+        let seen = workload.record.as_ref().and_then(|record| record.seen(source, &self.rules.digest_key));
+        let Some(seen) = seen else { return Ok(false) };
+        let versions = self.sources.versions(source.kind).await?;
+        Ok(versions.get(source.name()).is_none_or(|now| *now == seen))
+    }
+}
