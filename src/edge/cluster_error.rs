@@ -152,7 +152,7 @@ impl ClusterError {
             429 | 500..=599 => Self::Unavailable { call: call.to_string(), status },
             _ if call.tense == Tense::Past => Self::PastRefused,
             // A patch holds no value of a Secret; what is said of a read is about what was read.
-            _ if call.verb != "patch" => Self::Unavailable { call: call.to_string(), status },
+            _ if !matches!(call.verb, "patch" | "create") => Self::Unavailable { call: call.to_string(), status },
             _ => Self::Refused { message },
         }
     }

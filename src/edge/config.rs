@@ -13,7 +13,7 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use super::callers::CallerRules;
-use super::setting_text::{at_start, cluster, count, duration, link, unmarked};
+use super::setting_text::{at_start, cluster, count, duration, kinds, link, revision_names, strategy, unmarked};
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
 use crate::reload::digest::DigestKey;
 use crate::reload::link::LinkTemplate;
@@ -112,6 +112,9 @@ struct Ours {
     request_deadline: Option<String>,
     longest_body: Option<String>,
     auto_reload_all: Option<String>,
+    reload_strategy: Option<String>,
+    revision_names: Option<String>,
+    kinds: Option<String>,
     sweep_at_start: Option<String>,
     audience: Option<String>,
     callers: Option<String>,
@@ -141,6 +144,14 @@ Settings (environment):
   CONFROLL_REQUEST_DEADLINE  an event is answered after this long at most [25s]
   CONFROLL_LONGEST_BODY      longest body of an event, in bytes [4194304]
   CONFROLL_AUTO_RELOAD_ALL   reload workloads without annotations [false]
+  CONFROLL_RELOAD_STRATEGY   what is changed in pod templates: annotations,
+                             env-vars, or restart, as kubectl rollout restart
+                             does [annotations]
+  CONFROLL_KINDS             further kinds of workloads, with commas, as
+                             group/version/Kind:plural=path.to.template [none]
+  CONFROLL_REVISION_NAMES    kept: a Knative Service that names its Revision is
+                             not rolled out; generated: it gets another name
+                             [kept]
   CONFROLL_SWEEP_AT_START    look at everything at the start, as at a ping of a
                              PingSource [false]
   CONFROLL_AUDIENCE          check tokens of callers: what they must be made out
@@ -167,6 +178,14 @@ impl Settings {
             rules: Rules {
                 annotations: AnnotationKeys::default(),
                 unmarked,
+                kinds: read("CONFROLL_KINDS", ours.kinds.as_deref(), "", kinds)?,
+                strategy: read("CONFROLL_RELOAD_STRATEGY", ours.reload_strategy.as_deref(), "annotations", strategy)?,
+                revision_names: read(
+                    "CONFROLL_REVISION_NAMES",
+                    ours.revision_names.as_deref(),
+                    "kept",
+                    revision_names,
+                )?,
                 digest_key: DigestKey::new(key.as_deref().unwrap_or(DigestKey::FIXED)),
             },
             key_origin: if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed },

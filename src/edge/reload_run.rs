@@ -22,7 +22,7 @@ use crate::reload::decision::{Comparison, Counted, ReadOrder, Settling, Skip, co
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceRef};
 use crate::reload::workload::{Workload, WorkloadId};
-use crate::reload::workload_kind::{WORKLOAD_KINDS, WorkloadKind};
+use crate::reload::workload_kind::WorkloadKind;
 
 /// What every batch works with.
 pub struct ReloadRun {
@@ -72,7 +72,7 @@ impl ReloadRun {
             everybody: new.values().chain(settled.values().flat_map(BTreeMap::values)).flatten().collect(),
             present: OnceCell::new(),
         };
-        let kinds = WORKLOAD_KINDS.iter().map(|kind| self.run_kind(kind, &work));
+        let kinds = self.rules.kinds.iter().map(|kind| self.run_kind(kind, &work));
         join_all(kinds).await.into_iter().flatten().collect()
     }
 
@@ -176,7 +176,8 @@ impl ReloadRun {
             Vec::new()
         });
         for workload in &workloads {
-            for problem in workload.opt_in.problems() {
+            let problems = workload.opt_in.problems().map(ToString::to_string);
+            for problem in problems.chain(workload.problems.iter().cloned()) {
                 tracing::warn!(namespace, workload.kind = kind.kind, workload.name = workload.id.name, "{problem}");
             }
         }

@@ -14,6 +14,8 @@ use crate::announce::text::clean;
 use crate::announce::webhook::EventMode;
 use crate::reload::link::LinkTemplate;
 use crate::reload::opt_in::Unmarked;
+use crate::reload::rollout_way::{RevisionNames, Strategy};
+use crate::reload::workload_kind::{WORKLOAD_KINDS, WorkloadKind};
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     go_duration::parse(text).map_err(|error| error.to_string())
@@ -25,6 +27,21 @@ pub(super) fn count(text: &str) -> Result<usize, String> {
 
 pub(super) fn unmarked(text: &str) -> Result<Unmarked, String> {
     one_of(text, &[("true", Unmarked::Reloaded), ("false", Unmarked::LeftAlone)])
+}
+
+pub(super) fn strategy(text: &str) -> Result<Strategy, String> {
+    one_of(text, &Strategy::ALL)
+}
+
+pub(super) fn revision_names(text: &str) -> Result<RevisionNames, String> {
+    one_of(text, &[("kept", RevisionNames::Kept), ("generated", RevisionNames::Generated)])
+}
+
+/// The table of kinds with further rows.
+pub(super) fn kinds(text: &str) -> Result<Vec<&'static WorkloadKind>, String> {
+    let rows = text.split(',').map(str::trim).filter(|row| !row.is_empty());
+    let further = rows.map(|row| WorkloadKind::read(row).map_err(|error| error.to_string()));
+    WORKLOAD_KINDS.iter().map(Ok).chain(further).collect()
 }
 
 pub(super) fn shown_keys(text: &str) -> Result<ShownKeys, String> {

@@ -20,7 +20,6 @@ use crate::reload::record::EventTag;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceKind, SourceRef};
 use crate::reload::sweep::SeenSources;
-use crate::reload::workload_kind::WORKLOAD_KINDS;
 
 /// Namespaces that are worked on at once: each holds its workloads in memory.
 const NAMESPACES: usize = 8;
@@ -65,7 +64,7 @@ impl Sweep {
             self.cluster.see_all_sources(kind, &mut seen).await?;
         }
         let mut found: BTreeMap<Namespace, BTreeSet<SourceRef>> = BTreeMap::new();
-        for kind in &WORKLOAD_KINDS {
+        for kind in self.rules.kinds.iter().copied() {
             let take = |workload| {
                 for source in seen.to_look_at(&workload, event, &self.rules) {
                     found.entry(source.namespace.clone()).or_default().insert(source);

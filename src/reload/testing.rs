@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::digest::DigestKey;
 use super::opt_in::{AnnotationKeys, Unmarked};
+use super::rollout_way::{RevisionNames, Strategy};
 use super::rules::Rules;
 use super::source::{Namespace, SourceKind, SourceRef};
 use super::source_object::SourceObject;
@@ -12,7 +13,14 @@ use super::workload::Workload;
 use super::workload_kind::WORKLOAD_KINDS;
 
 pub(crate) fn rules() -> Rules {
-    Rules { annotations: AnnotationKeys::default(), unmarked: Unmarked::LeftAlone, digest_key: DigestKey::new(b"test") }
+    Rules {
+        annotations: AnnotationKeys::default(),
+        unmarked: Unmarked::LeftAlone,
+        kinds: WORKLOAD_KINDS.iter().collect(),
+        strategy: Strategy::Annotations,
+        revision_names: RevisionNames::Kept,
+        digest_key: DigestKey::new(b"test"),
+    }
 }
 
 pub(crate) fn shop() -> Namespace {
