@@ -24,6 +24,7 @@ mod requests;
 mod secrets;
 mod simulation;
 mod sweeping;
+mod throttled;
 
 // What is told, and how.
 mod alerts;

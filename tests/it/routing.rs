@@ -73,7 +73,7 @@ async fn the_example_routes_by_failure_namespace_and_cluster_through_the_real_fi
         assert_eq!(name, wanted);
         sink.wait_for(|received| received.len() >= ids_wanted.len(), SOON).await.unwrap();
     }
-    send(&http(), &broker.url(), &marker).await;
+    assert_eq!(send(&http(), &broker.url(), &marker).await.status, 202);
     for ((name, sink), (_, ids_wanted)) in sinks.iter().zip(&expected) {
         let received = sink.wait_for(|received| ids(received).contains(marker.id()), SOON).await.unwrap();
         let wanted: BTreeSet<String> =

@@ -34,15 +34,16 @@ use crate::{
 
 const START: Duration = Duration::from_mins(1);
 const GOING: Duration = Duration::from_secs(5);
-const NAMESPACE: &str = "knative-eventing";
+pub(crate) const NAMESPACE: &str = "knative-eventing";
 const DISPATCHER: &str = "http://127.0.0.1:8080";
-const CRDS: [&str; 8] = [
+const CRDS: [&str; 9] = [
     "apiserversource.yaml",
     "broker.yaml",
     "channel.yaml",
     "eventpolicy.yaml",
     "eventtype.yaml",
     "in-memory-channel.yaml",
+    "pingsource.yaml",
     "subscription.yaml",
     "trigger.yaml",
 ];
@@ -101,6 +102,21 @@ pub(crate) fn client_environment(control_plane: &ControlPlane, user: User) -> Ve
     vec![("KUBECONFIG", kubeconfig), ("KUBE_API_QPS", "1000".to_owned()), ("KUBE_API_BURST", "1000".to_owned())]
 }
 
+/// What each of Knative's own servers is given.
+pub(crate) fn environment(control_plane: &ControlPlane, name: &str) -> Vec<(&'static str, String)> {
+    let mut env = client_environment(control_plane, User::Eventing);
+    env.extend([
+        ("SYSTEM_NAMESPACE", NAMESPACE.to_owned()),
+        ("CONFIG_LOGGING_NAME", "config-logging".to_owned()),
+        ("CONFIG_OBSERVABILITY_NAME", "config-observability".to_owned()),
+        ("POD_NAME", name.to_owned()),
+        ("CONTAINER_NAME", name.to_owned()),
+        // They ask for https://kubernetes.default.svc as they start, and go on without: no question leaves the machine.
+        ("HTTPS_PROXY", "http://127.0.0.1:9".to_owned()),
+    ]);
+    env
+}
+
 struct Starter<'a> {
     control_plane: &'a ControlPlane,
     parts: &'a Parts,
@@ -113,7 +129,7 @@ impl Starter<'_> {
         for port in [8080, 8443] {
             until_free(port).await?;
         }
-        let mut env = self.environment("dispatcher");
+        let mut env = environment(self.control_plane, "dispatcher");
         env.extend(["MAX_IDLE_CONNS", "MAX_IDLE_CONNS_PER_HOST"].map(|name| (name, "1000".to_owned())));
         let program = self.parts.program("channel_dispatcher")?;
         let folder = self.control_plane.folder().path();
@@ -125,7 +141,7 @@ impl Starter<'_> {
     async fn server(&self, name: &str, port_names: [&'static str; 2]) -> Result<(Part, String)> {
         let program = self.parts.program(name)?;
         with_free_ports(async |ports: [u16; 2]| {
-            let mut env = self.environment(name);
+            let mut env = environment(self.control_plane, name);
             env.push(("NAMESPACE", NAMESPACE.to_owned()));
             env.extend(port_names.iter().zip(ports).map(|(name, port)| (*name, port.to_string())));
             let server = Part::start(name, self.control_plane.folder().path(), &program, [""; 0], env)?;
@@ -134,20 +150,6 @@ impl Starter<'_> {
             Ok((server, url))
         })
         .await
-    }
-
-    fn environment(&self, name: &str) -> Vec<(&'static str, String)> {
-        let mut env = client_environment(self.control_plane, User::Eventing);
-        env.extend([
-            ("SYSTEM_NAMESPACE", NAMESPACE.to_owned()),
-            ("CONFIG_LOGGING_NAME", "config-logging".to_owned()),
-            ("CONFIG_OBSERVABILITY_NAME", "config-observability".to_owned()),
-            ("POD_NAME", name.to_owned()),
-            ("CONTAINER_NAME", name.to_owned()),
-            // They ask for https://kubernetes.default.svc as they start, and go on without: no question leaves the machine.
-            ("HTTPS_PROXY", "http://127.0.0.1:9".to_owned()),
-        ]);
-        env
     }
 }
 
@@ -177,7 +179,8 @@ async fn until_it_answers(part: &Part, url: &str) -> Result<()> {
     Ok(())
 }
 
-async fn install(control_plane: &ControlPlane, parts: &Parts) -> Result<()> {
+/// Makes what Knative Eventing needs in a control plane.
+pub(crate) async fn install(control_plane: &ControlPlane, parts: &Parts) -> Result<()> {
     let client = control_plane.client().await?;
     let namespace = json!({"metadata": {"name": NAMESPACE}});
     create::<Namespace>(&Api::all(client.clone()), namespace).await?;

@@ -61,6 +61,7 @@ const GROUPS: &[Group] = &[
             ("broker_ingress", "knative.dev/eventing/cmd/broker/ingress"),
             ("broker_filter", "knative.dev/eventing/cmd/broker/filter"),
             ("channel_dispatcher", "knative.dev/eventing/cmd/in_memory/channel_dispatcher"),
+            ("mtping", "knative.dev/eventing/cmd/mtping"),
         ],
         manifests: &[
             "config/core/resources/apiserversource.yaml",
@@ -68,6 +69,7 @@ const GROUPS: &[Group] = &[
             "config/core/resources/channel.yaml",
             "config/core/resources/eventpolicy.yaml",
             "config/core/resources/eventtype.yaml",
+            "config/core/resources/pingsource.yaml",
             "config/core/resources/subscription.yaml",
             "config/core/resources/trigger.yaml",
             "config/channels/in-memory-channel/resources/in-memory-channel.yaml",
