@@ -18,6 +18,8 @@ mod canary;
 mod deciding;
 mod fake_cluster;
 mod faults;
+mod fixtures;
+mod kinds;
 mod overload;
 mod racing;
 mod requests;

@@ -10,20 +10,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
-use k8s_openapi::{
-    api::core::v1::{ConfigMap, Namespace},
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
-};
-use kube::{Api, Client, ResourceExt, api::PostParams, runtime::wait};
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-use tokio::time::{sleep, timeout};
+use anyhow::{Result, bail};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::Api;
+use serde_json::json;
+use tokio::time::sleep;
 
 use crate::{
     access::User,
     broker::{Addresses, Broker, BrokerDelivery},
     control_plane::ControlPlane,
+    install::{create, documents},
     lock::Lock,
     loopback::http,
     part::Part,
@@ -189,42 +186,8 @@ pub(crate) async fn install(control_plane: &ControlPlane, parts: &Parts) -> Resu
             create::<ConfigMap>(&Api::namespaced(client.clone(), NAMESPACE), object).await?;
         }
     }
-    let mut crds = Vec::new();
     for file in CRDS {
-        for mut object in documents(&parts.manifest("eventing", file)?)? {
-            // No webhook runs that could convert.
-            if let Some(spec) = object["spec"].as_object_mut() {
-                spec.remove("conversion");
-            }
-            crds.push(create::<CustomResourceDefinition>(&Api::all(client.clone()), object).await?.name_any());
-        }
-    }
-    established(client, &crds).await
-}
-
-async fn established(client: Client, crds: &[String]) -> Result<()> {
-    let api: Api<CustomResourceDefinition> = Api::all(client);
-    for name in crds {
-        let waiting = wait::await_condition(api.clone(), name, wait::conditions::is_crd_established());
-        timeout(START, waiting).await.with_context(|| format!("CRD {name} is not established"))??;
+        control_plane.install_crds(&parts.manifest("eventing", file)?).await?;
     }
     Ok(())
-}
-
-async fn create<K>(api: &Api<K>, object: Value) -> Result<K>
-where
-    K: DeserializeOwned + serde::Serialize + Clone + std::fmt::Debug,
-{
-    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    let object = serde_json::from_value(object).with_context(|| format!("{name} is not what its type says"))?;
-    match api.create(&PostParams::default(), &object).await {
-        // A second Eventing in the same control plane.
-        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(api.get(&name).await?),
-        outcome => outcome.with_context(|| format!("{name} cannot be created")),
-    }
-}
-
-fn documents(yaml: &str) -> Result<Vec<Value>> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(yaml).context("A manifest of Knative's is no YAML")?;
-    Ok(documents.into_iter().filter(Value::is_object).collect())
 }

@@ -32,6 +32,7 @@ pub mod environment;
 pub mod eventing;
 pub mod function;
 mod go;
+mod install;
 mod lock;
 mod loopback;
 pub mod object;

@@ -78,6 +78,20 @@ const GROUPS: &[Group] = &[
             "config/core/configmaps/observability.yaml",
         ],
     },
+    Group {
+        name: "serving",
+        module: "knative.dev/serving",
+        stamped: None,
+        programs: &[],
+        manifests: &["config/core/300-resources/service.yaml"],
+    },
+    Group {
+        name: "argo",
+        module: "github.com/argoproj/argo-rollouts",
+        stamped: None,
+        programs: &[],
+        manifests: &["manifests/crds/rollout-crd.yaml"],
+    },
 ];
 
 /// All parts, built.
@@ -184,6 +198,8 @@ impl Module {
         if self.missing_manifests().next().is_none() {
             return Ok(());
         }
+        // A group without programs has not been fetched by a build.
+        go.run(&self.source, &["mod", "download", self.group.module])?;
         let folder = go.run(&self.source, &["list", "-m", "-f", "{{.Dir}}", self.group.module])?;
         for (path, target) in self.missing_manifests() {
             let partial = target.with_extension("partial");
