@@ -103,9 +103,10 @@ pub enum ClusterError {
     #[error("the API server does not read earlier versions")]
     PastRefused,
     /// The server refuses the change itself, and would again.
-    #[error("the API server refuses the change: {message}")]
+    #[error("the API server refuses the change")]
     Refused {
-        /// Its own words.
+        /// Its own words, which an admission webhook may fill with values: shown to nobody before
+        /// [`without_values`](crate::reload::redaction::without_values).
         message: String,
     },
     /// The answer is not as Kubernetes writes it.
