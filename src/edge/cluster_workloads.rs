@@ -146,8 +146,9 @@ impl Cluster {
         self.write(&call, http::Method::POST, &path, JSON, object.to_string()).await
     }
 
-    /// Deletes the workload of this uid and version, and what it owns.
-    pub async fn delete(&self, id: &WorkloadId, uid: &str, version: Version) -> Result<(), ClusterError> {
+    /// Deletes the workload of this uid and, where one is given, version, and what it owns. [`ClusterError::Conflict`]
+    /// where it is another by then.
+    pub async fn delete(&self, id: &WorkloadId, uid: &str, version: Option<Version>) -> Result<(), ClusterError> {
         let call = Call::new("delete", id.kind.plural, &id.namespace);
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",

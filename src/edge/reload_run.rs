@@ -19,6 +19,7 @@ use super::sources::{Present, Sources};
 use super::workload_run::WorkloadRun;
 use crate::reload::change::Occasion;
 use crate::reload::decision::{Comparison, Counted, ReadOrder, Settling, Skip, compare, counts, settling};
+use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceRef};
 use crate::reload::workload::{Workload, WorkloadId};
@@ -83,6 +84,10 @@ impl ReloadRun {
         let mut unsettled = Vec::new();
         let mut runs = Vec::new();
         for workload in workloads {
+            if workload.way == RolloutWay::LeftAlone(Skip::StandIn) {
+                self.end_stand_in(&workload.id, work).await;
+                continue;
+            }
             let waited = work.settled.get(&workload.id);
             let hits = self.hits(&workload, work.new, waited, present);
             if hits.is_empty() {
@@ -104,6 +109,14 @@ impl ReloadRun {
         }
         join_all(runs).await;
         unsettled
+    }
+
+    /// Ends what another process began.
+    async fn end_stand_in(&self, id: &WorkloadId, work: &Work<'_>) {
+        if let Err(error) = self.cluster.end_stand_in(id).await {
+            tracing::error!(%error, namespace = id.namespace.as_str(), workload.name = id.name, "a Job could not be made again yet");
+            give_back(work.everybody.iter().copied());
+        }
     }
 
     /// The sources that count for a workload, of those that events name: new ones, and those that waited for it.

@@ -16,10 +16,13 @@ use super::cluster_error::ClusterError;
 use super::lane::{EventOutcome, Lanes, Ticket};
 use super::metrics::Metrics;
 use crate::reload::change::{Change, Occasion};
+use crate::reload::decision::Skip;
 use crate::reload::record::EventTag;
+use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceKind, SourceRef};
 use crate::reload::sweep::SeenSources;
+use crate::reload::workload::Workload;
 
 /// Namespaces that are worked on at once: each holds its workloads in memory.
 const NAMESPACES: usize = 8;
@@ -64,13 +67,20 @@ impl Sweep {
             self.cluster.see_all_sources(kind, &mut seen).await?;
         }
         let mut found: BTreeMap<Namespace, BTreeSet<SourceRef>> = BTreeMap::new();
+        let mut stand_ins = Vec::new();
         for kind in self.rules.kinds.iter().copied() {
-            let take = |workload| {
+            let take = |workload: Workload| {
+                if workload.way == RolloutWay::LeftAlone(Skip::StandIn) {
+                    stand_ins.push(workload.id.clone());
+                }
                 for source in seen.to_look_at(&workload, event, &self.rules) {
                     found.entry(source.namespace.clone()).or_default().insert(source);
                 }
             };
             self.cluster.each_workload(kind, None, take).await?;
+        }
+        for id in &stand_ins {
+            self.cluster.end_stand_in(id).await?;
         }
         Ok(found)
     }

@@ -54,6 +54,8 @@ pub enum Skip {
     JobFinished,
     /// The Job is never to be made again.
     JobLeftAlone,
+    /// The Job keeps the place of one that is being made again.
+    StandIn,
 }
 
 impl Skip {
@@ -74,6 +76,7 @@ impl Skip {
             Self::Suspended => "suspended",
             Self::JobFinished => "job_finished",
             Self::JobLeftAlone => "job_left_alone",
+            Self::StandIn => "stand_in",
         }
     }
 }

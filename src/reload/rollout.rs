@@ -101,7 +101,7 @@ impl Rollout<'_> {
                 Patch::Merge(patch)
             }
             Patch::Operations(mut operations) => {
-                let root: String = path.iter().map(|step| format!("/{step}")).collect();
+                let root = path.iter().fold(String::new(), |root, step| root + "/" + step);
                 for operation in &mut operations {
                     let path = operation["path"].as_str().unwrap_or_default();
                     operation["path"] = json!(format!("{root}{path}"));
@@ -181,7 +181,7 @@ mod tests {
         let at = Timestamp::from_second(1_700_000_000).unwrap();
         match (Rollout { workload: &workload, changed: &changed, record: &record, at }).patch() {
             Patch::Merge(patch) => patch,
-            other => panic!("{other:?}"),
+            Patch::Operations(operations) => panic!("{operations:?}"),
         }
     }
 

@@ -6,6 +6,7 @@
 use serde::Deserialize;
 
 use super::decision::Skip;
+use super::job::STANDS_IN_FOR;
 use super::opt_in::Annotations;
 use super::rules::Rules;
 use super::workload::Owner;
@@ -90,14 +91,13 @@ impl RolloutWay {
         match (owner, kind.controller) {
             (Owner::KnativeRevision, _) => Self::LeftAlone(Skip::OwnedByKnativeRevision),
             (Owner::CronJob, _) => Self::LeftAlone(Skip::OwnedByCronJob),
-            (Owner::Users, Controller::ByTemplate) => Self::Template(strategy),
             // Where the template is another object's, this is all that one patch of this one can do.
             (Owner::Users, Controller::ArgoRollouts)
                 if strategy == Strategy::Restart || terms.template_of.is_some() =>
             {
                 Self::RestartAt
             }
-            (Owner::Users, Controller::ArgoRollouts) => Self::Template(strategy),
+            (Owner::Users, Controller::ByTemplate | Controller::ArgoRollouts) => Self::Template(strategy),
             (Owner::Users, Controller::KnativeServing) => match (terms.revision_name, rules.revision_names) {
                 (RevisionName::Given, RevisionNames::Kept) => Self::Blocked(strategy, NAMED_REVISION),
                 _ => Self::Template(strategy),
@@ -107,6 +107,9 @@ impl RolloutWay {
                 _ if terms.activity == Activity::Suspended => Self::LeftAlone(Skip::Suspended),
                 _ => Self::RunJob(strategy),
             },
+            (Owner::Users, Controller::Job) if annotations.contains_key(STANDS_IN_FOR) => {
+                Self::LeftAlone(Skip::StandIn)
+            }
             (Owner::Users, Controller::Job) => match annotations.get(JOB).map(String::as_str) {
                 Some("never") => Self::LeftAlone(Skip::JobLeftAlone),
                 Some("unfinished") if terms.activity == Activity::Finished => Self::LeftAlone(Skip::JobFinished),

@@ -157,8 +157,10 @@ impl Workload {
         let id = WorkloadId { kind, namespace: namespace.clone(), name: metadata.name };
         let raw = raw_at_path(json, kind.template_path)
             .map_err(|error| ShapeError::new(format!("{id} of {namespace}"), &error))?;
-        let template: PodTemplate =
+        // Where it is another's, there is none.
+        let template: Option<PodTemplate> =
             serde_json::from_str(raw).map_err(|error| ShapeError::new(format!("{id} of {namespace}"), &error))?;
+        let template = template.unwrap_or_default();
         let terms = terms(kind, json, &template).map_err(|error| shape_error(&error))?;
         let owner = owner(metadata.owners.as_deref().unwrap_or_default());
         let annotations = metadata.annotations.unwrap_or_default();
@@ -186,8 +188,9 @@ impl Workload {
 
     /// Takes over the pod template of another workload.
     pub fn take_template(&mut self, kind: &'static WorkloadKind, json: &str) -> Result<(), ShapeError> {
-        let template: PodTemplate = at_path(json, kind.template_path)
+        let template: Option<PodTemplate> = at_path(json, kind.template_path)
             .map_err(|error| ShapeError::new(format!("the template of {}", self.id), &error))?;
+        let template = template.unwrap_or_default();
         (self.references, self.environments) = (References::of(&template), Environments::of(&template));
         Ok(())
     }

@@ -31,7 +31,7 @@ pub(crate) fn crd(kind: &WorkloadKind) -> Value {
 }
 
 /// A workload around a pod template.
-pub(crate) fn workload(kind: &WorkloadKind, name: &str, pod: Value) -> Value {
+pub(crate) fn workload(kind: &WorkloadKind, name: &str, pod: &Value) -> Value {
     let labels = json!({ "app": name });
     let template = json!({ "metadata": { "labels": labels, "annotations": { "theirs": "kept" } }, "spec": pod });
     let nested = kind.template_path.iter().rev().fold(template, |inner, step| json!({ *step: inner }));
@@ -68,7 +68,7 @@ pub(crate) fn workload(kind: &WorkloadKind, name: &str, pod: Value) -> Value {
 
 /// What may be another after a rollout, as JSON pointers: the mark of a strategy and what the API server keeps itself.
 pub(crate) fn may_change(kind: &WorkloadKind, strategy: &str) -> Vec<String> {
-    let template: String = kind.template_path.iter().map(|step| format!("/{step}")).collect();
+    let template = kind.template_path.iter().fold(String::new(), |path, step| path + "/" + step);
     let mut paths = vec!["/metadata/annotations/confroll.dev~1observed".to_owned()];
     match kind.controller {
         // Its Job is marked, and it is none itself.

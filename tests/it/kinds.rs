@@ -1,104 +1,15 @@
 //! Every kind of workload, by every strategy, with every kind of source and way to use it, on a real API server with the
 //! real CRDs where somebody ships them.
-//!
-//! The control plane is this file's own, as its CRDs come and go. No controller but ours writes to the workloads, so that
-//! whatever changes is our doing.
 
-use std::path::Path;
-
-use confroll::reload::workload_kind::{Controller, Presence, WORKLOAD_KINDS, WorkloadKind};
+use confroll::reload::workload_kind::{Controller, WORKLOAD_KINDS, WorkloadKind};
+use confroll_stack::RecordingSink;
 use confroll_stack::object::{JSON, MERGE_PATCH, send as request};
-use confroll_stack::{
-    ControlPlane, ControlPlaneOptions, Function, FunctionOptions, Parts, RecordingSink, User, rights,
-};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::fixtures::{FURTHER_KINDS, crd, differences, kinds, may_change, workload};
-use crate::support::{ChangeEvent, ReloadEvent, told};
-
-pub(crate) struct Plane {
-    control_plane: ControlPlane,
-    pub(crate) client: kube::Client,
-    parts: Parts,
-}
-
-impl Plane {
-    async fn start() -> Self {
-        let parts = Parts::build().unwrap();
-        let options = ControlPlaneOptions { controllers: false, ..ControlPlaneOptions::default() };
-        let control_plane = ControlPlane::start(&parts, options).await.unwrap();
-        let mut rules = rights().as_array().unwrap().clone();
-        for kind in kinds().iter().filter(|kind| !WORKLOAD_KINDS.contains(kind)) {
-            rules.push(
-                json!({ "apiGroups": [kind.group], "resources": [kind.plural], "verbs": ["get", "list", "patch"] }),
-            );
-        }
-        control_plane.allow(User::Confroll, &json!(rules)).await.unwrap();
-        let client = control_plane.client().await.unwrap();
-        Self { control_plane, client, parts }
-    }
-
-    /// Installs the CRD of a kind, the real one where there is one.
-    async fn install(&self, kind: &WorkloadKind) {
-        let manifest = match kind.controller {
-            Controller::ArgoRollouts => self.parts.manifest("argo", "rollout-crd.yaml").unwrap(),
-            Controller::KnativeServing => self.parts.manifest("serving", "service.yaml").unwrap(),
-            _ => crd(kind).to_string(),
-        };
-        self.control_plane.install_crds(&manifest).await.unwrap();
-    }
-
-    async fn with_all_kinds() -> Self {
-        let plane = Self::start().await;
-        for kind in kinds().iter().filter(|kind| kind.presence == Presence::WhereInstalled) {
-            plane.install(kind).await;
-        }
-        plane
-    }
-
-    async fn function(&self, sink: &RecordingSink, env: &[(&'static str, &str)]) -> Function {
-        let kubeconfig = self.control_plane.kubeconfig_for(User::Confroll);
-        let usual =
-            [("CONFROLL_DIGEST_KEY", "for testing"), ("CONFROLL_LOG_LEVEL", "debug"), ("CONFROLL_SETTLE", "1s")];
-        let env = usual.iter().chain(env).map(|(name, value)| (*name, (*value).to_owned())).collect();
-        let options = FunctionOptions { kubeconfig, sink: Some(sink.url().to_owned()), env };
-        Function::start(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await.unwrap()
-    }
-
-    async fn namespace(&self) -> String {
-        self.control_plane.create_namespace("kinds").await.unwrap()
-    }
-
-    async fn create(&self, kind: &WorkloadKind, namespace: &str, object: &Value) -> Value {
-        request(&self.client, "POST", &kind.collection_path(namespace), JSON, object)
-            .await
-            .unwrap_or_else(|error| panic!("{object}: {error:#}"))
-    }
-
-    async fn get(&self, kind: &WorkloadKind, namespace: &str, name: &str) -> Value {
-        let path = format!("{}/{name}", kind.collection_path(namespace));
-        request(&self.client, "GET", &path, JSON, &json!({})).await.unwrap()
-    }
-
-    async fn source(&self, namespace: &str, kind: &str, name: &str, value: &str) {
-        let plural = format!("{}s", kind.to_lowercase());
-        let (path, field) =
-            (format!("/api/v1/namespaces/{namespace}/{plural}"), if kind == "Secret" { "stringData" } else { "data" });
-        let object = json!({ "metadata": { "name": name }, field: { "a": value } });
-        let edited = request(&self.client, "PATCH", &format!("{path}/{name}"), MERGE_PATCH, &object).await;
-        if edited.is_err() {
-            request(&self.client, "POST", &path, JSON, &object).await.unwrap();
-        }
-    }
-}
-
-async fn changed(function: &Function, namespace: &str, kind: &str, name: &str) {
-    let mut event = ChangeEvent::update(kind, name);
-    event.data["namespace"] = json!(namespace);
-    let answer = event.request(&crate::sink::http(), function.url()).send().await.unwrap();
-    assert_eq!(answer.status(), 202, "{}", function.log());
-}
+use crate::fixtures::{FURTHER_KINDS, differences, kinds, may_change, workload};
+use crate::kind_plane::{Plane, changed};
+use crate::support::{ReloadEvent, told};
 
 /// The ways to use a source, with what they add to a pod of one container.
 fn ways(source_kind: &str, source: &str) -> Vec<(&'static str, Value)> {
@@ -148,7 +59,7 @@ impl Case {
             for source_kind in ["ConfigMap", "Secret"] {
                 for (way, pod) in ways(source_kind, "app") {
                     let name = format!("{way}-{strategy}-{}", source_kind.to_lowercase());
-                    let mut object = workload(kind, &name, pod);
+                    let mut object = workload(kind, &name, &pod);
                     let annotations = &mut object["metadata"]["annotations"];
                     annotations["reloader.stakater.com/rollout-strategy"] = json!(strategy);
                     if way == "named" {
@@ -180,7 +91,7 @@ impl Case {
                 assert!(values.len() == 1 && values[0].len() == 32, "{}: {env:?}", self.name);
             }
             _ => {
-                assert!(annotation("kubectl.kubernetes.io/restartedAt").starts_with("20"), "{}: {template}", self.name)
+                assert!(annotation("kubectl.kubernetes.io/restartedAt").starts_with("20"), "{}: {template}", self.name);
             }
         }
         assert_eq!(annotation("theirs"), "kept");
