@@ -83,6 +83,7 @@ pub fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox>
     Ok(Inbox {
         lanes,
         sweep,
+        cluster: cluster.clone(),
         metrics,
         deadline: settings.pace.request_deadline,
         longest_body: settings.longest_body,

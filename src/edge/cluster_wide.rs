@@ -10,25 +10,29 @@ use super::cluster_error::{Call, ClusterError};
 use crate::reload::opt_in::{Annotations, SourceMarks};
 use crate::reload::source::{Namespace, SourceKind};
 use crate::reload::sweep::{SeenSource, SeenSources};
-use crate::reload::version::Version;
+use crate::reload::version::{News, Version};
 
 #[derive(Deserialize)]
-struct Metadata {
-    namespace: Namespace,
-    name: String,
+pub(super) struct Metadata {
+    pub(super) namespace: Namespace,
+    pub(super) name: String,
     #[serde(rename = "resourceVersion")]
     version: Version,
-    annotations: Option<Annotations>,
+    pub(super) annotations: Option<Annotations>,
 }
 
 impl Cluster {
     /// All sources of a kind, by metadata alone.
     pub async fn see_all_sources(&self, kind: SourceKind, seen: &mut SeenSources) -> Result<(), ClusterError> {
+        if kind == SourceKind::SecretProviderClass {
+            return self.see_all_classes(seen).await;
+        }
         let call = Call::everywhere("list", kind.plural());
         let take = |source: Metadata| {
             let marks = SourceMarks::of(&source.annotations.unwrap_or_default(), &self.rules.annotations);
-            seen.add(source.namespace, kind, source.name, SeenSource { version: source.version, marks });
+            let seen_source = SeenSource { version: source.version, news: News::OfAnotherVersion, marks };
+            seen.add(source.namespace, kind, source.name, seen_source);
         };
-        self.each_metadata(&call, kind, &format!("/api/v1/{}", kind.plural()), take).await
+        self.each_metadata(&call, kind, &format!("{}/{}", kind.root(), kind.plural()), take).await
     }
 }

@@ -13,7 +13,9 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use super::callers::CallerRules;
-use super::setting_text::{at_start, cluster, count, duration, kinds, link, revision_names, strategy, unmarked};
+use super::setting_text::{
+    at_start, cluster, count, duration, kinds, link, revision_names, sources, strategy, unmarked,
+};
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
 use crate::reload::digest::DigestKey;
 use crate::reload::link::LinkTemplate;
@@ -112,6 +114,7 @@ struct Ours {
     request_deadline: Option<String>,
     longest_body: Option<String>,
     auto_reload_all: Option<String>,
+    enable_csi_integration: Option<String>,
     reload_strategy: Option<String>,
     revision_names: Option<String>,
     kinds: Option<String>,
@@ -144,6 +147,11 @@ Settings (environment):
   CONFROLL_REQUEST_DEADLINE  an event is answered after this long at most [25s]
   CONFROLL_LONGEST_BODY      longest body of an event, in bytes [4194304]
   CONFROLL_AUTO_RELOAD_ALL   reload workloads without annotations [false]
+  CONFROLL_ENABLE_CSI_INTEGRATION
+                             reload by SecretProviderClasses too, as pods report
+                             rotations in SecretProviderClassPodStatuses; where
+                             the Secrets Store CSI driver is not installed, that
+                             has no effect [false]
   CONFROLL_RELOAD_STRATEGY   what is changed in pod templates: annotations,
                              env-vars, or restart, as kubectl rollout restart
                              does [annotations]
@@ -178,6 +186,12 @@ impl Settings {
             rules: Rules {
                 annotations: AnnotationKeys::default(),
                 unmarked,
+                sources: read(
+                    "CONFROLL_ENABLE_CSI_INTEGRATION",
+                    ours.enable_csi_integration.as_deref(),
+                    "false",
+                    sources,
+                )?,
                 kinds: read("CONFROLL_KINDS", ours.kinds.as_deref(), "", kinds)?,
                 strategy: read("CONFROLL_RELOAD_STRATEGY", ours.reload_strategy.as_deref(), "annotations", strategy)?,
                 revision_names: read(

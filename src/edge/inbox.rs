@@ -14,12 +14,13 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use cloudevents::AttributesReader as _;
+use cloudevents::{AttributesReader as _, Event};
 use http::{HeaderMap, StatusCode};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::callers::Callers;
+use super::cluster::Cluster;
 use super::event_reader::read_event;
 use super::failure::Failure;
 use super::lane::{EventOutcome, Lanes, Ticket};
@@ -27,6 +28,8 @@ use super::metrics::Metrics;
 use super::platform_routes::platform_routes;
 use super::sweep::Sweep;
 use crate::reload::change::Change;
+use crate::reload::pod_status::PodStatusRef;
+use crate::reload::source::SourceKind;
 use crate::reload::sweep::asked_by;
 
 /// What the routes share.
@@ -36,6 +39,8 @@ pub struct Inbox {
     pub lanes: Lanes,
     /// Looks at everything.
     pub sweep: Sweep,
+    /// Which source an event is about may have to be read.
+    pub cluster: Cluster,
     /// What is counted.
     pub metrics: Arc<Metrics>,
     /// After how long an event is given back.
@@ -93,7 +98,8 @@ async fn act(inbox: &Inbox, headers: &HeaderMap, body: Result<Bytes, BytesReject
         // A task of its own: a sender that hangs up, or the deadline, does not end a sweep in the middle.
         let sweep = tokio::spawn(async move { sweep.run(&tag).await });
         timeout(inbox.deadline, sweep).await.map(|ended| ended.unwrap_or(EventOutcome::Again))
-    } else if let Some(change) = Change::from_event(&event)? {
+    } else if let Some(told) = told(inbox, &event).await? {
+        let Some(change) = told else { return Ok(StatusCode::ACCEPTED) };
         let (ticket, answer) = Ticket::new();
         inbox.lanes.join(change, ticket);
         timeout(inbox.deadline, answer).await.map(|answered| answered.unwrap_or(EventOutcome::Again))
@@ -105,5 +111,24 @@ async fn act(inbox: &Inbox, headers: &HeaderMap, body: Result<Bytes, BytesReject
         Ok(EventOutcome::Done) => Ok(StatusCode::ACCEPTED),
         Ok(EventOutcome::Again) => Err(Failure::Again),
         Err(_) => Err(Failure::Late),
+    }
+}
+
+/// The change that an event tells, if it is for us; none where the pod that it is about is gone, with what it had mounted.
+async fn told(inbox: &Inbox, event: &Event) -> Result<Option<Option<Change>>, Failure> {
+    let kinds = &inbox.cluster.rules.sources;
+    if let Some(change) = Change::from_event(event)? {
+        return Ok(kinds.contains(&change.source.kind).then_some(Some(change)));
+    }
+    if !kinds.contains(&SourceKind::SecretProviderClass) {
+        return Ok(None);
+    }
+    let Some(status) = PodStatusRef::from_event(event)? else { return Ok(None) };
+    match inbox.cluster.class_of(status).await {
+        Ok(change) => Ok(Some(change)),
+        Err(error) => {
+            tracing::error!(%error, "the status of a pod cannot be read");
+            Err(Failure::Again)
+        }
     }
 }

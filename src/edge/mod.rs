@@ -4,7 +4,7 @@
 //! inbox ─ an event comes in, its answer goes out          failure.rs: which status for which outcome
 //!   sweep ─ or everything is looked at                     cluster_wide.rs: lists of all namespaces
 //!   lane ─ one batch at a time per namespace
-//!     reload_run ─ read, decide, patch, report            cluster.rs, history.rs: the API server
+//!     reload_run ─ read, decide, patch, report            cluster.rs, classes.rs, history.rs: the API server
 //!       outbox ─ reload events to the sink
 //!
 //! sink_inbox ─ a reload event comes in, its answer goes out    sink_refusal.rs: which status for which outcome
@@ -19,6 +19,7 @@ pub mod alert_settings;
 pub mod announcer;
 pub mod callers;
 pub mod chat_webhook;
+mod classes;
 pub mod cluster;
 pub mod cluster_error;
 pub mod cluster_wide;

@@ -15,6 +15,7 @@ use crate::announce::webhook::EventMode;
 use crate::reload::link::LinkTemplate;
 use crate::reload::opt_in::Unmarked;
 use crate::reload::rollout_way::{RevisionNames, Strategy};
+use crate::reload::source::SourceKind;
 use crate::reload::workload_kind::{WORKLOAD_KINDS, WorkloadKind};
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -27,6 +28,11 @@ pub(super) fn count(text: &str) -> Result<usize, String> {
 
 pub(super) fn unmarked(text: &str) -> Result<Unmarked, String> {
     one_of(text, &[("true", Unmarked::Reloaded), ("false", Unmarked::LeftAlone)])
+}
+
+/// The kinds of source that are looked at, by whether the Secrets Store CSI driver's is one.
+pub(super) fn sources(text: &str) -> Result<Vec<SourceKind>, String> {
+    one_of(text, &[("true", SourceKind::ALL.as_slice()), ("false", &SourceKind::BUILT_IN)]).map(<[_]>::to_vec)
 }
 
 pub(super) fn strategy(text: &str) -> Result<Strategy, String> {

@@ -14,9 +14,9 @@ use super::cluster_error::ClusterError;
 use super::reporter::SourceNow;
 use super::sources::{Present, Sources};
 use crate::reload::change::Occasion;
-use crate::reload::decision::{Comparison, ReadOrder, Skip, compare, counts};
+use crate::reload::decision::{Comparison, ReadOrder, Skip, compare, counts, may_tell};
 use crate::reload::past::Judgement;
-use crate::reload::record::{Cause, Record};
+use crate::reload::record::{Cause, Known, Record};
 use crate::reload::rules::Rules;
 use crate::reload::source::SourceRef;
 use crate::reload::workload::Workload;
@@ -119,8 +119,11 @@ impl SourceLook<'_> {
         order: ReadOrder,
     ) -> Result<Record, ClusterError> {
         let mut record = Record::new(&self.rules.digest_key, cause);
-        for now in changed.iter().chain(unchanged) {
+        for now in changed.iter() {
             record.note(&now.object.source, &now.counted.keys, now.object.version, now.counted.digest);
+        }
+        for now in unchanged {
+            self.note_unchanged(&mut record, workload, now);
         }
         let done: BTreeSet<SourceRef> = changed.iter().chain(unchanged).map(|now| now.object.source.clone()).collect();
         let candidates = workload.candidates();
@@ -134,13 +137,10 @@ impl SourceLook<'_> {
             Ok::<_, ClusterError>((source, judged))
         });
         for (source, judged) in try_join_all(looks).await? {
-            let mut note = |now: &SourceNow| {
-                record.note(source, &now.counted.keys, now.object.version, now.counted.digest);
-            };
             match (judged, &workload.record) {
-                (Some(Judged::Unchanged(_, now)), _) => note(&now),
+                (Some(Judged::Unchanged(_, now)), _) => self.note_unchanged(&mut record, workload, &now),
                 (Some(Judged::Changed(now)), _) => {
-                    note(&now);
+                    record.note(source, &now.counted.keys, now.object.version, now.counted.digest);
                     changed.push(now);
                 }
                 // Gone, by the list or between the list and the read.
@@ -152,6 +152,18 @@ impl SourceLook<'_> {
         }
         record.cause.changed = changed.iter().map(|now| now.object.source.to_string()).collect();
         Ok(record)
+    }
+
+    /// Notes a source that is no reason to roll out. What can tell nothing more than the record knows leaves it as it is.
+    fn note_unchanged(&self, record: &mut Record, workload: &Workload, now: &SourceNow) {
+        let (source, counted) = (&now.object.source, &now.counted);
+        if let Some(older) = &workload.record {
+            let known = older.knows(source, &counted.keys, &self.rules.digest_key);
+            if matches!(known, Known::Content(..)) && !may_tell(workload, &now.object, known) {
+                return record.carry_over(source, older);
+            }
+        }
+        record.note(source, &counted.keys, now.object.version, counted.digest);
     }
 
     /// Whether a source is, by its version alone, what the record says, or is gone since.

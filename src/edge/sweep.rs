@@ -20,7 +20,7 @@ use crate::reload::decision::Skip;
 use crate::reload::record::EventTag;
 use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
-use crate::reload::source::{Namespace, SourceKind, SourceRef};
+use crate::reload::source::{Namespace, SourceRef};
 use crate::reload::sweep::SeenSources;
 use crate::reload::workload::Workload;
 
@@ -63,7 +63,7 @@ impl Sweep {
         // Workloads first would find a source that is made between the lists to be missing, which says nothing; this
         // way round it is a source that nobody uses yet.
         let mut seen = SeenSources::default();
-        for kind in SourceKind::ALL {
+        for kind in self.rules.sources.iter().copied() {
             self.cluster.see_all_sources(kind, &mut seen).await?;
         }
         let mut found: BTreeMap<Namespace, BTreeSet<SourceRef>> = BTreeMap::new();

@@ -11,7 +11,7 @@ use super::rollout_way::RolloutWay;
 use super::rules::Rules;
 use super::source::{SourceKind, SourceRef};
 use super::source_object::SourceObject;
-use super::version::Version;
+use super::version::{News, Version};
 use super::workload::Workload;
 
 /// What a source means to a workload for which it counts.
@@ -149,6 +149,7 @@ pub fn compare(
         .as_ref()
         .map_or(Known::Nothing, |record| record.knows(&source.source, &counted.keys, &rules.digest_key));
     match known {
+        known if known != Known::Owed && !may_tell(workload, source, known) => Comparison::Same,
         // After an etcd restored from a backup, versions are lower than the record's for good: then content decides.
         Known::Version(seen) | Known::Content(seen, _) if seen > source.version && order == ReadOrder::Unknown => {
             Comparison::Outdated
@@ -163,6 +164,17 @@ pub fn compare(
         Known::UpTo(version) if source.version <= version => Comparison::Same,
         Known::UpTo(version) => Comparison::AskThePast(Since::Version(version)),
         Known::Nothing => Comparison::AskThePast(Since::Birth),
+    }
+}
+
+/// Whether a source can tell more than the record knows of it: of a ConfigMap or Secret, its content tells that.
+#[must_use]
+pub fn may_tell(workload: &Workload, source: &SourceObject, known: Known) -> bool {
+    match (source.news, known.version()) {
+        (News::OfAnotherVersion, _) | (News::OfLaterVersion, None) => true,
+        // In a record from another cluster's backup versions mean nothing here (see above).
+        (News::OfLaterVersion, Some(seen)) => source.version > seen || seen >= workload.version,
+        (News::Never, _) => false,
     }
 }
 
@@ -212,6 +224,39 @@ mod tests {
         // Versions that are lower for good, after a restore from a backup: content decides.
         assert_eq!(compared(&workload, &app_at(11, "1"), ReadOrder::SourceLast), Comparison::Changed);
         assert_eq!(compared(&workload, &app_at(11, "2"), ReadOrder::SourceLast), Comparison::Same);
+    }
+
+    #[test]
+    fn of_a_secret_provider_class_only_a_later_rotation_is_news() {
+        let class = |number: u64, value: &str, news: News| {
+            let mut class = app_at(number, value);
+            class.news = news;
+            class
+        };
+        let (rotated, started) = (News::OfLaterVersion, News::Never);
+        let workload = workload_that_runs_on(&app_at(40, "2"));
+        for (now, expected) in [
+            (class(41, "3", rotated), Comparison::Changed),
+            (class(41, "2", rotated), Comparison::Same),
+            // The pod that rotated went away, and one that has not is left.
+            (class(39, "1", rotated), Comparison::Same),
+            (class(40, "1", rotated), Comparison::Same),
+            (class(41, "3", started), Comparison::Same),
+        ] {
+            assert_eq!(compared(&workload, &now, ReadOrder::Unknown), expected, "{now:?}");
+        }
+        // The workload came from a backup, with a record of another cluster.
+        let mut restored = deployment();
+        restored["metadata"]["annotations"]["confroll.dev/observed"] =
+            json!(workload_that_runs_on(&app_at(70, "2")).record.unwrap().to_annotation());
+        let restored = super::super::testing::workload(&restored);
+        assert_eq!(compared(&restored, &class(41, "3", rotated), ReadOrder::SourceLast), Comparison::Changed);
+        assert_eq!(compared(&restored, &class(41, "3", started), ReadOrder::SourceLast), Comparison::Same);
+        // Nothing is known.
+        let ask = Comparison::AskThePast(Since::Birth);
+        let unseen = super::super::testing::workload(&deployment());
+        assert_eq!(compared(&unseen, &class(60, "1", rotated), ReadOrder::Unknown), ask);
+        assert_eq!(compared(&unseen, &class(60, "1", started), ReadOrder::Unknown), Comparison::Same);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //! Change ─ which source to look at                                   change.rs, source.rs
 //!   SourceObject ─ what is there now, its Content and Digest         source_object.rs, content.rs, version.rs
+//!     Mounted ─ or what pods have of a SecretProviderClass          pod_status.rs
 //!   Workload ─ OptIn, References, Record                             workload.rs, opt_in.rs, references.rs, record.rs
 //!     fit() ─ what a Record leaves out where it has no room          record_room.rs
 //!     counts() ─ does this source matter to this workload, and why   decision.rs
@@ -34,6 +35,7 @@ mod name_list;
 pub mod name_pattern;
 pub mod opt_in;
 pub mod past;
+pub mod pod_status;
 pub mod pod_template;
 pub mod record;
 pub mod record_room;

@@ -35,6 +35,8 @@ pub struct AnnotationKeys {
     pub config_map: KindKeys,
     /// The keys for Secrets.
     pub secret: KindKeys,
+    /// The keys for SecretProviderClasses.
+    pub secret_provider_class: KindKeys,
 }
 
 /// The keys of one kind of source, all on workloads.
@@ -51,10 +53,10 @@ pub struct KindKeys {
 impl Default for AnnotationKeys {
     fn default() -> Self {
         let key = |name: &str| format!("reloader.stakater.com/{name}");
-        let of_kind = |kind: &str| KindKeys {
-            auto: format!("{kind}.reloader.stakater.com/auto"),
-            named: format!("{kind}.reloader.stakater.com/reload"),
-            exclude: format!("{kind}s.exclude.reloader.stakater.com/reload"),
+        let of_kind = |kind: SourceKind| KindKeys {
+            auto: format!("{}.reloader.stakater.com/auto", kind.as_str().to_lowercase()),
+            named: format!("{}.reloader.stakater.com/reload", kind.as_str().to_lowercase()),
+            exclude: format!("{}.exclude.reloader.stakater.com/reload", kind.plural()),
         };
         Self {
             reload: key("reload"),
@@ -63,8 +65,9 @@ impl Default for AnnotationKeys {
             matched: key("match"),
             ignore: key("ignore"),
             rollout_strategy: key("rollout-strategy"),
-            config_map: of_kind("configmap"),
-            secret: of_kind("secret"),
+            config_map: of_kind(SourceKind::ConfigMap),
+            secret: of_kind(SourceKind::Secret),
+            secret_provider_class: of_kind(SourceKind::SecretProviderClass),
         }
     }
 }
@@ -74,6 +77,7 @@ impl AnnotationKeys {
         match kind {
             SourceKind::ConfigMap => &self.config_map,
             SourceKind::Secret => &self.secret,
+            SourceKind::SecretProviderClass => &self.secret_provider_class,
         }
     }
 }
@@ -184,8 +188,7 @@ impl SourceMarks {
 pub struct OptIn {
     opted_out: Mark,
     unmarked: Unmarked,
-    config_map: Asks,
-    secret: Asks,
+    by_kind: BTreeMap<SourceKind, Asks>,
 }
 
 /// What a workload asks for of one kind of source.
@@ -212,22 +215,34 @@ impl OptIn {
     #[must_use]
     pub fn of(workload: &Annotations, template: &Annotations, keys: &AnnotationKeys, unmarked: Unmarked) -> Self {
         let says_never = workload.get(&keys.reload).is_some_and(|value| value == "false");
-        let asks = |kind| Asks::of(workload, template, keys, keys.of_kind(kind));
+        let asks = |kind| (kind, Asks::of(workload, template, keys, keys.of_kind(kind)));
         Self {
             opted_out: if says_never { Mark::Set } else { Mark::Unset },
             unmarked,
-            config_map: asks(SourceKind::ConfigMap),
-            secret: asks(SourceKind::Secret),
+            by_kind: SourceKind::ALL.into_iter().map(asks).collect(),
         }
+    }
+
+    /// The same without what is asked of kinds that are not looked at.
+    #[must_use]
+    pub fn of_kinds(mut self, kinds: &[SourceKind]) -> Self {
+        self.by_kind.retain(|kind, _| kinds.contains(kind));
+        self
+    }
+
+    /// Whether sources of a kind are looked at.
+    #[must_use]
+    pub fn looks_at(&self, kind: SourceKind) -> bool {
+        self.by_kind.contains_key(&kind)
     }
 
     /// Whether a source counts, by the peer's order of rules. `usage` is how the pod template uses it.
     #[must_use]
     pub fn asks_for(&self, kind: SourceKind, name: &str, marks: &SourceMarks, usage: Option<&Usage>) -> Answer {
-        let asks = self.asks(kind);
         if self.opted_out == Mark::Set {
             return Answer::Skips(SkipReason::WorkloadOptedOut);
         }
+        let Some(asks) = self.by_kind.get(&kind) else { return Answer::Skips(SkipReason::NotOptedIn) };
         if marks.ignore == Mark::Set {
             return Answer::Skips(SkipReason::SourceIgnored);
         }
@@ -249,19 +264,12 @@ impl OptIn {
     /// The patterns by which sources of a kind are named.
     #[must_use]
     pub fn named(&self, kind: SourceKind) -> &[NamePattern] {
-        &self.asks(kind).named
+        self.by_kind.get(&kind).map_or(&[], |asks| &asks.named)
     }
 
     /// The entries that cannot be read.
     pub fn problems(&self) -> impl Iterator<Item = &OptInProblem> {
-        self.config_map.problems.iter().chain(&self.secret.problems)
-    }
-
-    const fn asks(&self, kind: SourceKind) -> &Asks {
-        match kind {
-            SourceKind::ConfigMap => &self.config_map,
-            SourceKind::Secret => &self.secret,
-        }
+        self.by_kind.values().flat_map(|asks| &asks.problems)
     }
 }
 
@@ -387,6 +395,31 @@ mod tests {
         assert_eq!(problems.len(), 1);
         assert!(problems[0].contains(NAMED) && problems[0].contains("\"(\""), "{problems:?}");
         assert_eq!(answer(&[(NAMED, "(, app")], &[]), BY_NAME);
+    }
+
+    #[test]
+    fn a_kind_that_is_not_looked_at_is_not_asked_for_and_the_others_are() {
+        let keys = AnnotationKeys::default();
+        let all = annotations(&[
+            (AUTO, "true"),
+            (NAMED, "app"),
+            ("secretproviderclass.reloader.stakater.com/reload", "app,("),
+            ("secretproviderclasses.exclude.reloader.stakater.com/reload", "noise"),
+        ]);
+        let answers = |opt_in: &OptIn| {
+            [
+                ("app", SourceKind::ConfigMap),
+                ("app", SourceKind::SecretProviderClass),
+                ("noise", SourceKind::SecretProviderClass),
+            ]
+            .map(|(name, kind)| opt_in.asks_for(kind, name, &SourceMarks::unread(), Some(&used())))
+        };
+        let looked_at = OptIn::of(&all, &annotations(&[]), &keys, Unmarked::LeftAlone);
+        assert_eq!(answers(&looked_at), [BY_NAME, BY_NAME, Answer::Skips(SkipReason::Excluded)]);
+        assert_eq!(looked_at.problems().count(), 1);
+        let not = looked_at.of_kinds(&SourceKind::BUILT_IN);
+        assert_eq!(answers(&not), [BY_NAME, NOT_ASKED, NOT_ASKED]);
+        assert_eq!((not.problems().count(), not.named(SourceKind::SecretProviderClass).len()), (0, 0));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use super::digest::DigestKey;
 use super::opt_in::{AnnotationKeys, Unmarked};
 use super::rollout_way::{RevisionNames, Strategy};
+use super::source::SourceKind;
 use super::workload_kind::WorkloadKind;
 
 /// The rules by which every decision is made.
@@ -15,6 +16,8 @@ pub struct Rules {
     pub annotations: AnnotationKeys,
     /// What happens to a workload that says nothing.
     pub unmarked: Unmarked,
+    /// The kinds of source that are looked at.
+    pub sources: Vec<SourceKind>,
     /// The kinds of workload that are looked at.
     pub kinds: Vec<&'static WorkloadKind>,
     /// How workloads are rolled out that do not say.

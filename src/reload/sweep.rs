@@ -14,7 +14,7 @@ use super::opt_in::SourceMarks;
 use super::record::EventTag;
 use super::rules::Rules;
 use super::source::{Namespace, SourceKind, SourceRef};
-use super::version::Version;
+use super::version::{News, Version};
 use super::workload::Workload;
 
 /// What a PingSource sends.
@@ -34,6 +34,8 @@ pub fn asked_by(event: &Event) -> Result<Option<EventTag>, ChangeError> {
 pub struct SeenSource {
     /// Its version.
     pub version: Version,
+    /// What that can tell.
+    pub news: News,
     /// What it says of itself.
     pub marks: SourceMarks,
 }
@@ -56,7 +58,8 @@ impl SeenSources {
         let record = workload.record.as_ref();
         let moved = |source: &SourceRef| {
             let Some(seen) = self.get(source) else { return false };
-            let is_known = record.is_some_and(|record| record.has_seen(source, seen.version, &rules.digest_key));
+            let now = (seen.version, seen.news);
+            let is_known = record.is_some_and(|record| record.has_seen(source, now, &rules.digest_key));
             !is_known && asks_for(workload, source, seen.marks).is_ok()
         };
         let mut sources: BTreeSet<SourceRef> =
@@ -64,7 +67,8 @@ impl SeenSources {
         let to_tell = workload.has_reverts_to_tell([sweep].into_iter());
         if let Some(record) = record.filter(|record| to_tell || record.cause.event == *sweep) {
             let told = record.cause.changed.iter();
-            sources.extend(told.filter_map(|source| SourceRef::from_display(&workload.id.namespace, source)));
+            let told = told.filter_map(|source| SourceRef::from_display(&workload.id.namespace, source));
+            sources.extend(told.filter(|source| workload.opt_in.looks_at(source.kind)));
         }
         sources
     }

@@ -171,7 +171,8 @@ impl Workload {
             uid: metadata.uid,
             version: metadata.version,
             created: metadata.created,
-            opt_in: OptIn::of(&annotations, template.annotations(), &rules.annotations, rules.unmarked),
+            opt_in: OptIn::of(&annotations, template.annotations(), &rules.annotations, rules.unmarked)
+                .of_kinds(&rules.sources),
             references: References::of(&template),
             record,
             room: room_beside(&annotations),
@@ -245,7 +246,7 @@ impl Workload {
     }
 
     /// The sources, known by name, that may count for this workload: those its template uses, those that an annotation
-    /// names in full, and those in its record. Whether one does count only its own annotations tell.
+    /// names in full, and those in its record, of the kinds that are looked at. Whether one does count only its own annotations tell.
     #[must_use]
     pub fn candidates(&self) -> BTreeSet<SourceRef> {
         let referenced = self.references.iter().map(|(kind, name, _)| (kind, name));
@@ -255,7 +256,8 @@ impl Workload {
         let by_name = referenced
             .chain(named)
             .filter_map(|(kind, name)| SourceRef::new(kind, self.id.namespace.clone(), name).ok());
-        by_name.chain(self.record.iter().flat_map(|record| record.sources(&self.id.namespace))).collect()
+        let recorded = self.record.iter().flat_map(|record| record.sources(&self.id.namespace));
+        by_name.chain(recorded).filter(|source| self.opt_in.looks_at(source.kind)).collect()
     }
 }
 

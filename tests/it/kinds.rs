@@ -8,11 +8,17 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::fixtures::{FURTHER_KINDS, differences, kinds, may_change, workload};
-use crate::kind_plane::{Plane, changed};
+use crate::kind_plane::{CSI_ON, Plane, changed};
+use crate::secrets_store::{mounting, plain};
 use crate::support::{ReloadEvent, told};
+
+const SOURCE_KINDS: [&str; 3] = ["ConfigMap", "Secret", "SecretProviderClass"];
 
 /// The ways to use a source, with what they add to a pod of one container.
 fn ways(source_kind: &str, source: &str) -> Vec<(&'static str, Value)> {
+    if source_kind == "SecretProviderClass" {
+        return vec![("csi", mounting(source)), ("named", plain())];
+    }
     let is_secret = source_kind == "Secret";
     let (key_ref, env_ref, field, name) = if is_secret {
         ("secretKeyRef", "secretRef", "secret", "secretName")
@@ -56,7 +62,7 @@ impl Case {
     async fn create(plane: &Plane, namespace: &str, kind: &'static WorkloadKind) -> Vec<Self> {
         let mut cases = Vec::new();
         for strategy in ["annotations", "env-vars", "restart"] {
-            for source_kind in ["ConfigMap", "Secret"] {
+            for source_kind in SOURCE_KINDS {
                 for (way, pod) in ways(source_kind, "app") {
                     let name = format!("{way}-{strategy}-{}", source_kind.to_lowercase());
                     let mut object = workload(kind, &name, &pod);
@@ -139,19 +145,20 @@ impl Case {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_kind_rolls_out_by_every_strategy_for_every_source_and_way_to_use_it_and_nothing_else_changes() {
     let plane = Plane::with_all_kinds().await;
+    plane.install_secrets_store().await;
     let sink = RecordingSink::start().await.unwrap();
-    let function = plane.function(&sink, &[("CONFROLL_KINDS", &FURTHER_KINDS.join(","))]).await;
+    let function = plane.function(&sink, &[("CONFROLL_KINDS", &FURTHER_KINDS.join(",")), CSI_ON]).await;
     let jobs = WORKLOAD_KINDS.iter().find(|kind| kind.controller == Controller::Job).unwrap();
     for kind in kinds() {
         let namespace = plane.namespace().await;
-        for source_kind in ["ConfigMap", "Secret"] {
+        for source_kind in SOURCE_KINDS {
             plane.source(&namespace, source_kind, "app", "1").await;
         }
         let cases = Case::create(&plane, &namespace, kind).await;
-        for source_kind in ["ConfigMap", "Secret"] {
+        for source_kind in SOURCE_KINDS {
             plane.source(&namespace, source_kind, "app", "2").await;
         }
-        join_all(["ConfigMap", "Secret"].map(|kind| changed(&function, &namespace, kind, "app"))).await;
+        join_all(SOURCE_KINDS.map(|kind| changed(&function, &namespace, kind, "app"))).await;
         let run = request(&plane.client, "GET", &jobs.collection_path(&namespace), JSON, &json!({})).await.unwrap();
         let mut after = Vec::new();
         for case in &cases {
@@ -164,7 +171,7 @@ async fn every_kind_rolls_out_by_every_strategy_for_every_source_and_way_to_use_
         request(&plane.client, "PATCH", &path, MERGE_PATCH, &json!({ "metadata": { "labels": { "a": "b" } } }))
             .await
             .unwrap();
-        join_all(["ConfigMap", "Secret"].map(|kind| changed(&function, &namespace, kind, "app"))).await;
+        join_all(SOURCE_KINDS.map(|kind| changed(&function, &namespace, kind, "app"))).await;
         for (case, after) in cases.iter().zip(&after) {
             let now = plane.get(kind, &namespace, &case.name).await;
             assert_eq!(
