@@ -36,6 +36,7 @@ pub mod outbox;
 mod platform_routes;
 pub mod reload_run;
 pub mod reporter;
+pub mod serve_variables;
 mod setting_text;
 pub mod sink_inbox;
 pub mod sink_metrics;
