@@ -45,6 +45,7 @@ mod fuzz_harness;
 mod fuzzed;
 mod go_regexp;
 mod inbox;
+mod label_selectors;
 mod mutations;
 mod settings;
 
