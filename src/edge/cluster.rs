@@ -37,7 +37,7 @@ const READS: usize = 32;
 const LISTS: usize = 8;
 
 pub(super) const JSON: &str = "application/json";
-const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// The API server of one cluster.
@@ -69,8 +69,8 @@ impl Cluster {
     pub async fn source(&self, source: &SourceRef) -> Result<Option<SourceObject>, ClusterError> {
         let call = Call::new("get", source.kind.plural(), &source.namespace);
         let path = format!("{}/{}", sources_path(source.kind, &source.namespace), source.name());
-        let json = self.one(&call, &path).await?;
-        json.map(|json| Ok(SourceObject::read(source, text(&json)?, &self.rules.annotations)?)).transpose()
+        let json = self.one(&call, &path, JSON).await?;
+        json.map(|json| Ok(SourceObject::read(source, text(&json)?, &self.rules)?)).transpose()
     }
 
     /// A source as it was at a version of the cluster; `None` if there was none.
@@ -78,7 +78,7 @@ impl Cluster {
         let collection = sources_path(source.kind, &source.namespace);
         let call = Call::past("list", source.kind.plural(), &source.namespace);
         let json = self.one_at(&call, &collection, source.name(), version).await?;
-        Ok(json.map(|json| SourceObject::read(source, &json, &self.rules.annotations)).transpose()?)
+        Ok(json.map(|json| SourceObject::read(source, &json, &self.rules)).transpose()?)
     }
 
     /// The versions of all sources of a kind in a namespace, by metadata alone.
@@ -90,21 +90,21 @@ impl Cluster {
         let call = Call::new("list", kind.plural(), namespace);
         let mut versions = BTreeMap::new();
         let take = |source: VersionMetadata| versions.extend([(source.name, source.version)]);
-        self.each_metadata(&call, kind, &sources_path(kind, namespace), take).await?;
+        self.each_metadata(&call, kind.plural(), &sources_path(kind, namespace), take).await?;
         Ok(versions)
     }
 
-    /// The metadata of all sources of a collection, as far as `M` asks for it.
+    /// The metadata of all objects of a collection, as far as `M` asks for it.
     pub(super) async fn each_metadata<M: DeserializeOwned>(
         &self,
         call: &Call,
-        kind: SourceKind,
+        plural: &str,
         collection: &str,
         mut take: impl FnMut(M),
     ) -> Result<(), ClusterError> {
         let take_page = |json: &str| {
-            let page: MetadataPage<M> = serde_json::from_str(json)
-                .map_err(|error| ShapeError::new(format!("the list of {}", kind.plural()), &error))?;
+            let page: MetadataPage<M> =
+                serde_json::from_str(json).map_err(|error| ShapeError::new(format!("the list of {plural}"), &error))?;
             page.items.unwrap_or_default().into_iter().for_each(|item| take(item.metadata));
             Ok(page.metadata.next)
         };
@@ -151,7 +151,7 @@ impl Cluster {
     /// A workload as it is now; `None` if there is none.
     pub async fn workload(&self, id: &WorkloadId) -> Result<Option<Workload>, ClusterError> {
         let call = Call::new("get", id.kind.plural, &id.namespace);
-        let json = self.one(&call, &workload_path(id)).await?;
+        let json = self.one(&call, &workload_path(id), JSON).await?;
         json.map(|json| Ok(Workload::read(id.kind, &id.namespace, text(&json)?, &self.rules)?)).transpose()
     }
 
@@ -180,8 +180,8 @@ impl Cluster {
     }
 
     /// The object at a path, as JSON; `None` if there is none.
-    async fn one(&self, call: &Call, path: &str) -> Result<Option<Bytes>, ClusterError> {
-        match self.read(&self.reads, call, path, JSON).await {
+    pub(super) async fn one(&self, call: &Call, path: &str, accept: &str) -> Result<Option<Bytes>, ClusterError> {
+        match self.read(&self.reads, call, path, accept).await {
             Ok(json) => Ok(Some(json)),
             Err(ClusterError::NotFound) => Ok(None),
             Err(error) => Err(error),
@@ -273,7 +273,7 @@ struct VersionMetadata {
     version: Version,
 }
 
-fn sources_path(kind: SourceKind, namespace: &Namespace) -> String {
+pub(super) fn sources_path(kind: SourceKind, namespace: &Namespace) -> String {
     format!("/api/v1/namespaces/{namespace}/{}", kind.plural())
 }
 

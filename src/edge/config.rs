@@ -12,13 +12,14 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::Deserialize;
 
+use super::annotation_settings::annotation_keys;
 use super::callers::CallerRules;
+use super::scope_settings::scope;
 use super::serve_variables::Ours;
 use super::setting_text::{at_start, cluster, count, duration, link, unmarked};
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
 use crate::reload::digest::DigestKey;
 use crate::reload::link::LinkTemplate;
-use crate::reload::opt_in::AnnotationKeys;
 use crate::reload::rules::Rules;
 
 /// Everything that can be set.
@@ -113,9 +114,10 @@ impl Settings {
                 .transpose()
                 .map_err(|problem| unreadable("CONFROLL_LINK", problem))?,
             rules: Rules {
-                annotations: AnnotationKeys::default(),
+                annotations: annotation_keys(&ours)?,
                 unmarked,
                 digest_key: DigestKey::new(key.as_deref().unwrap_or(DigestKey::FIXED)),
+                scope: scope(&ours)?,
             },
             key_origin: if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed },
             pace: pace(&ours)?,

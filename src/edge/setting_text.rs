@@ -69,6 +69,12 @@ pub(super) fn link(text: &str) -> Result<LinkTemplate, String> {
 }
 
 pub(super) fn log_level(text: &str) -> Result<tracing::Level, String> {
+    // Three of them are the peer's.
+    let text = match text.to_ascii_lowercase().as_str() {
+        "warning" => "warn",
+        "fatal" | "panic" => "error",
+        _ => text,
+    };
     text.parse().map_err(|_| "is no level; write error, warn, info, debug or trace".to_owned())
 }
 

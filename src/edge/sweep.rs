@@ -20,7 +20,7 @@ use crate::reload::record::EventTag;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceKind, SourceRef};
 use crate::reload::sweep::SeenSources;
-use crate::reload::workload_kind::WORKLOAD_KINDS;
+use crate::reload::workload::Workload;
 
 /// Namespaces that are worked on at once: each holds its workloads in memory.
 const NAMESPACES: usize = 8;
@@ -60,18 +60,24 @@ impl Sweep {
     async fn find(&self, event: &EventTag) -> Result<BTreeMap<Namespace, BTreeSet<SourceRef>>, ClusterError> {
         // Workloads first would find a source that is made between the lists to be missing, which says nothing; this
         // way round it is a source that nobody uses yet.
+        let places = self.cluster.places().await?;
         let mut seen = SeenSources::default();
         for kind in SourceKind::ALL {
-            self.cluster.see_all_sources(kind, &mut seen).await?;
+            self.cluster.see_sources(kind, &places, &mut seen).await?;
         }
         let mut found: BTreeMap<Namespace, BTreeSet<SourceRef>> = BTreeMap::new();
-        for kind in &WORKLOAD_KINDS {
-            let take = |workload| {
+        for kind in self.rules.scope.workload_kinds() {
+            let mut take = |workload: Workload| {
+                if !places.contain(&workload.id.namespace) {
+                    return;
+                }
                 for source in seen.to_look_at(&workload, event, &self.rules) {
                     found.entry(source.namespace.clone()).or_default().insert(source);
                 }
             };
-            self.cluster.each_workload(kind, None, take).await?;
+            for namespace in places.lists() {
+                self.cluster.each_workload(kind, namespace, &mut take).await?;
+            }
         }
         Ok(found)
     }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Change ─ which source to look at                                   change.rs, source.rs
+//!   Scope ─ is it anybody's business, by name or labels               scope.rs, label_selector.rs
 //!   SourceObject ─ what is there now, its Content and Digest         source_object.rs, content.rs, version.rs
 //!   Workload ─ OptIn, References, Record                             workload.rs, opt_in.rs, references.rs, record.rs
 //!     fit() ─ what a Record leaves out where it has no room          record_room.rs
@@ -42,6 +43,7 @@ pub mod refusal;
 pub mod report;
 pub mod rollout;
 pub mod rules;
+pub mod scope;
 pub mod source;
 pub mod source_object;
 pub mod sweep;

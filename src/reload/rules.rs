@@ -5,6 +5,7 @@
 
 use super::digest::DigestKey;
 use super::opt_in::{AnnotationKeys, Unmarked};
+use super::scope::Scope;
 
 /// The rules by which every decision is made.
 #[derive(Clone, Debug)]
@@ -15,4 +16,6 @@ pub struct Rules {
     pub unmarked: Unmarked,
     /// The key of every digest.
     pub digest_key: DigestKey,
+    /// What is looked at.
+    pub scope: Scope,
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::digest::DigestKey;
 use super::opt_in::{AnnotationKeys, Unmarked};
 use super::rules::Rules;
+use super::scope::Scope;
 use super::source::{Namespace, SourceKind, SourceRef};
 use super::source_object::SourceObject;
 use super::version::Version;
@@ -12,7 +13,12 @@ use super::workload::Workload;
 use super::workload_kind::WORKLOAD_KINDS;
 
 pub(crate) fn rules() -> Rules {
-    Rules { annotations: AnnotationKeys::default(), unmarked: Unmarked::LeftAlone, digest_key: DigestKey::new(b"test") }
+    Rules {
+        annotations: AnnotationKeys::default(),
+        unmarked: Unmarked::LeftAlone,
+        digest_key: DigestKey::new(b"test"),
+        scope: Scope::default(),
+    }
 }
 
 pub(crate) fn shop() -> Namespace {
@@ -33,7 +39,7 @@ pub(crate) fn app_at(number: u64, value: &str) -> SourceObject {
 }
 
 pub(crate) fn source_from(json: &Value) -> SourceObject {
-    SourceObject::read(&config_map("app"), &json.to_string(), &AnnotationKeys::default()).unwrap()
+    SourceObject::read(&config_map("app"), &json.to_string(), &rules()).unwrap()
 }
 
 /// A Deployment `api` at version 50 that asks for everything it uses, and uses the ConfigMap `app` whole.
