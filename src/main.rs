@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use confroll::announce::sink_kind::SinkKind;
 use confroll::command::{serve, sink, sink_test};
-use confroll::edge::config::SETTINGS_HELP;
+use confroll::edge::serve_variables::SETTINGS_HELP;
 use confroll::edge::sink_settings::SINK_SETTINGS_HELP;
 use confroll::edge::variables::{Place, place};
 

@@ -79,14 +79,15 @@ pub fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox>
     };
     let run = ReloadRun { cluster: cluster.clone(), rules: rules.clone(), reporter, metrics: metrics.clone() };
     let lanes = Lanes::new(Arc::new(run), settings.pace.settle);
-    let sweep = Sweep::new(cluster.clone(), rules, lanes.clone(), metrics.clone());
+    let sweep = Sweep::new(cluster.clone(), rules.clone(), lanes.clone(), metrics.clone());
     Ok(Inbox {
         lanes,
         sweep,
+        rules,
         metrics,
         deadline: settings.pace.request_deadline,
         longest_body: settings.longest_body,
-        callers: settings.callers.clone().map(|rules| Callers::new(cluster, rules)),
+        callers: settings.callers.clone().map(|callers| Callers::new(cluster, callers)),
         places: Arc::new(Semaphore::new(settings.pace.events)),
     })
 }

@@ -68,8 +68,8 @@ impl Cluster {
     pub async fn source(&self, source: &SourceRef) -> Result<Option<SourceObject>, ClusterError> {
         let call = Call::new("get", source.kind.plural(), &source.namespace);
         let path = format!("{}/{}", sources_path(source.kind, &source.namespace), source.name());
-        let json = self.one(&call, &path).await?;
-        json.map(|json| Ok(SourceObject::read(source, text(&json)?, &self.rules.annotations)?)).transpose()
+        let json = self.one(&call, &path, JSON).await?;
+        json.map(|json| Ok(SourceObject::read(source, text(&json)?, &self.rules)?)).transpose()
     }
 
     /// A source as it was at a version of the cluster; `None` if there was none.
@@ -77,7 +77,7 @@ impl Cluster {
         let collection = sources_path(source.kind, &source.namespace);
         let call = Call::past("list", source.kind.plural(), &source.namespace);
         let json = self.one_at(&call, &collection, source.name(), version).await?;
-        Ok(json.map(|json| SourceObject::read(source, &json, &self.rules.annotations)).transpose()?)
+        Ok(json.map(|json| SourceObject::read(source, &json, &self.rules)).transpose()?)
     }
 
     /// The versions of all sources of a kind in a namespace, by metadata alone.
@@ -89,21 +89,21 @@ impl Cluster {
         let call = Call::new("list", kind.plural(), namespace);
         let mut versions = BTreeMap::new();
         let take = |source: VersionMetadata| versions.extend([(source.name, source.version)]);
-        self.each_metadata(&call, kind, &sources_path(kind, namespace), take).await?;
+        self.each_metadata(&call, kind.plural(), &sources_path(kind, namespace), take).await?;
         Ok(versions)
     }
 
-    /// The metadata of all sources of a collection, as far as `M` asks for it.
+    /// The metadata of all objects of a collection, as far as `M` asks for it.
     pub(super) async fn each_metadata<M: DeserializeOwned>(
         &self,
         call: &Call,
-        kind: SourceKind,
+        plural: &str,
         collection: &str,
         mut take: impl FnMut(M),
     ) -> Result<(), ClusterError> {
         let take_page = |json: &str| {
-            let page: MetadataPage<M> = serde_json::from_str(json)
-                .map_err(|error| ShapeError::new(format!("the list of {}", kind.plural()), &error))?;
+            let page: MetadataPage<M> =
+                serde_json::from_str(json).map_err(|error| ShapeError::new(format!("the list of {plural}"), &error))?;
             page.items.unwrap_or_default().into_iter().for_each(|item| take(item.metadata));
             Ok(page.metadata.next)
         };
@@ -116,8 +116,8 @@ impl Cluster {
     }
 
     /// The object at a path, as JSON; `None` if there is none.
-    pub(super) async fn one(&self, call: &Call, path: &str) -> Result<Option<Bytes>, ClusterError> {
-        match self.read(&self.reads, call, path, JSON).await {
+    pub(super) async fn one(&self, call: &Call, path: &str, accept: &str) -> Result<Option<Bytes>, ClusterError> {
+        match self.read(&self.reads, call, path, accept).await {
             Ok(json) => Ok(Some(json)),
             Err(ClusterError::NotFound) => Ok(None),
             Err(error) => Err(error),
@@ -209,7 +209,7 @@ struct VersionMetadata {
     version: Version,
 }
 
-fn sources_path(kind: SourceKind, namespace: &Namespace) -> String {
+pub(super) fn sources_path(kind: SourceKind, namespace: &Namespace) -> String {
     format!("/api/v1/namespaces/{namespace}/{}", kind.plural())
 }
 

@@ -77,7 +77,7 @@ impl Cluster {
     /// A workload as it is now; `None` if there is none.
     pub async fn workload(&self, id: &WorkloadId) -> Result<Option<Workload>, ClusterError> {
         let call = Call::new("get", id.kind.plural, &id.namespace);
-        let json = self.one(&call, &workload_path(id)).await?;
+        let json = self.one(&call, &workload_path(id), JSON).await?;
         let Some(json) = json else { return Ok(None) };
         let mut workload = Workload::read(id.kind, &id.namespace, text(&json)?, &self.rules)?;
         self.take_template(&mut workload, None).await?;
@@ -103,7 +103,7 @@ impl Cluster {
         let json = match at {
             None => {
                 let call = Call::new("get", kind.plural, &workload.id.namespace);
-                let json = self.one(&call, &format!("{collection}/{name}")).await?;
+                let json = self.one(&call, &format!("{collection}/{name}"), JSON).await?;
                 json.map(|json| Ok::<_, ClusterError>(text(&json)?.to_owned())).transpose()?
             }
             Some(version) => {
@@ -127,7 +127,7 @@ impl Cluster {
     /// A workload with everything that is in it, as it is now; `None` if there is none.
     pub async fn whole_workload(&self, id: &WorkloadId) -> Result<Option<Value>, ClusterError> {
         let call = Call::new("get", id.kind.plural, &id.namespace);
-        let json = self.one(&call, &workload_path(id)).await?;
+        let json = self.one(&call, &workload_path(id), JSON).await?;
         let read = |json: Bytes| {
             serde_json::from_slice(&json).map_err(|error| ClusterError::from(ShapeError::new(id.to_string(), &error)))
         };

@@ -12,12 +12,14 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::Deserialize;
 
+use super::annotation_settings::annotation_keys;
 use super::callers::CallerRules;
-use super::setting_text::{at_start, cluster, count, duration, kinds, link, revision_names, strategy, unmarked};
+use super::scope_settings::{kinds, scope};
+use super::serve_variables::Ours;
+use super::setting_text::{at_start, cluster, count, duration, link, revision_names, strategy, unmarked};
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
 use crate::reload::digest::DigestKey;
 use crate::reload::link::LinkTemplate;
-use crate::reload::opt_in::AnnotationKeys;
 use crate::reload::rules::Rules;
 
 /// Everything that can be set.
@@ -97,70 +99,6 @@ impl fmt::Debug for Sink {
     }
 }
 
-/// The variables with our prefix, as text: each is parsed by us, so that an error can say what to write.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Ours {
-    cluster: Option<String>,
-    link: Option<String>,
-    digest_key: Option<String>,
-    digest_key_file: Option<String>,
-    settle: Option<String>,
-    patches: Option<String>,
-    events: Option<String>,
-    call_deadline: Option<String>,
-    request_deadline: Option<String>,
-    longest_body: Option<String>,
-    auto_reload_all: Option<String>,
-    reload_strategy: Option<String>,
-    revision_names: Option<String>,
-    kinds: Option<String>,
-    sweep_at_start: Option<String>,
-    audience: Option<String>,
-    callers: Option<String>,
-    log_level: Option<String>,
-    log_format: Option<String>,
-}
-
-/// The settings with their defaults and meaning, for `confroll serve --help` and the README's reader.
-pub const SETTINGS_HELP: &str = "\
-Settings (environment):
-  PORT, ADDRESS              where events are received [8080, 0.0.0.0]
-  K_SINK                     where reload events are sent [nowhere]
-  K_CE_OVERRIDES, K_CA_CERTS as Knative's SinkBinding sets them
-  KUBECONFIG                 the cluster, where the process does not run in it
-  CONFROLL_CLUSTER           this cluster's name in reload events [default]
-  CONFROLL_LINK              a page about a workload, for messages, such as
-                             https://grafana.example/d/1?ns={namespace}; also
-                             {cluster}, {kind}, {name} [none]
-  CONFROLL_DIGEST_KEY        secret key of the digests on workloads [fixed]
-  CONFROLL_DIGEST_KEY_FILE   or a file that holds it
-  CONFROLL_SETTLE            how long a workload with several sources waits for
-                             changes of the others [250ms]
-  CONFROLL_PATCHES           patches on their way at once [32]
-  CONFROLL_EVENTS            events at work or waiting, before others are given
-                             back at once [2000]
-  CONFROLL_CALL_DEADLINE     longest call to the API server [10s]
-  CONFROLL_REQUEST_DEADLINE  an event is answered after this long at most [25s]
-  CONFROLL_LONGEST_BODY      longest body of an event, in bytes [4194304]
-  CONFROLL_AUTO_RELOAD_ALL   reload workloads without annotations [false]
-  CONFROLL_RELOAD_STRATEGY   what is changed in pod templates: annotations,
-                             env-vars, or restart, as kubectl rollout restart
-                             does [annotations]
-  CONFROLL_KINDS             further kinds of workloads, with commas, as
-                             group/version/Kind:plural=path.to.template [none]
-  CONFROLL_REVISION_NAMES    kept: a Knative Service that names its Revision is
-                             not rolled out; generated: it gets another name
-                             [kept]
-  CONFROLL_SWEEP_AT_START    look at everything at the start, as at a ping of a
-                             PingSource [false]
-  CONFROLL_AUDIENCE          check tokens of callers: what they must be made out
-                             for [no check]
-  CONFROLL_CALLERS           whose tokens, with commas, such as
-                             system:serviceaccount:NAMESPACE:NAME
-  CONFROLL_LOG_LEVEL         error, warn, info, debug or trace [info]
-  CONFROLL_LOG_FORMAT        text or json [text]";
-
 impl Settings {
     /// Reads the settings.
     pub fn read(variables: &Variables) -> Result<Self, SettingsError> {
@@ -176,9 +114,9 @@ impl Settings {
                 .transpose()
                 .map_err(|problem| unreadable("CONFROLL_LINK", problem))?,
             rules: Rules {
-                annotations: AnnotationKeys::default(),
+                annotations: annotation_keys(&ours)?,
                 unmarked,
-                kinds: read("CONFROLL_KINDS", ours.kinds.as_deref(), "", kinds)?,
+                kinds: kinds(&ours)?,
                 strategy: read("CONFROLL_RELOAD_STRATEGY", ours.reload_strategy.as_deref(), "annotations", strategy)?,
                 revision_names: read(
                     "CONFROLL_REVISION_NAMES",
@@ -187,6 +125,7 @@ impl Settings {
                     revision_names,
                 )?,
                 digest_key: DigestKey::new(key.as_deref().unwrap_or(DigestKey::FIXED)),
+                scope: scope(&ours)?,
             },
             key_origin: if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed },
             pace: pace(&ours)?,
@@ -274,6 +213,7 @@ fn sink(variables: &Variables) -> Result<Option<Sink>, SettingsError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edge::serve_variables::SETTINGS_HELP;
     use crate::reload::opt_in::Unmarked;
 
     fn settings(variables: &[(&str, &str)]) -> Settings {

@@ -27,6 +27,7 @@ use super::metrics::Metrics;
 use super::platform_routes::platform_routes;
 use super::sweep::Sweep;
 use crate::reload::change::Change;
+use crate::reload::rules::Rules;
 use crate::reload::sweep::asked_by;
 
 /// What the routes share.
@@ -36,6 +37,8 @@ pub struct Inbox {
     pub lanes: Lanes,
     /// Looks at everything.
     pub sweep: Sweep,
+    /// The rules of every decision.
+    pub rules: Arc<Rules>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
     /// After how long an event is given back.
@@ -94,6 +97,11 @@ async fn act(inbox: &Inbox, headers: &HeaderMap, body: Result<Bytes, BytesReject
         let sweep = tokio::spawn(async move { sweep.run(&tag).await });
         timeout(inbox.deadline, sweep).await.map(|ended| ended.unwrap_or(EventOutcome::Again))
     } else if let Some(change) = Change::from_event(&event)? {
+        if let Err(out) = inbox.rules.scope.source(&change.source) {
+            let (id, reason) = (event.id(), out.as_str());
+            tracing::debug!(event.id = id, reason, "an event names what is not looked at");
+            return Ok(StatusCode::NO_CONTENT);
+        }
         let (ticket, answer) = Ticket::new();
         inbox.lanes.join(change, ticket);
         timeout(inbox.deadline, answer).await.map(|answered| answered.unwrap_or(EventOutcome::Again))

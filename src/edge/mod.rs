@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! inbox ─ an event comes in, its answer goes out          failure.rs: which status for which outcome
-//!   sweep ─ or everything is looked at                     cluster_wide.rs: lists of all namespaces
+//!   sweep ─ or everything is looked at                     cluster_wide.rs: lists of all namespaces; namespaces.rs: which
 //!   lane ─ one batch at a time per namespace
 //!     reload_run ─ read, decide, patch, report            cluster.rs, history.rs: the API server
 //!       outbox ─ reload events to the sink
@@ -16,6 +16,7 @@
 //! what is said, when, and what an answer means, from [`crate::announce`].
 
 pub mod alert_settings;
+mod annotation_settings;
 pub mod announcer;
 pub mod callers;
 pub mod chat_webhook;
@@ -34,10 +35,13 @@ pub mod inbox;
 mod job_run;
 pub mod lane;
 pub mod metrics;
+pub mod namespaces;
 pub mod outbox;
 mod platform_routes;
 pub mod reload_run;
 pub mod reporter;
+mod scope_settings;
+pub mod serve_variables;
 mod served_kinds;
 mod setting_text;
 pub mod sink_inbox;

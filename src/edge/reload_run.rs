@@ -61,6 +61,7 @@ impl ReloadRun {
     /// Works on a batch and gives back the workloads that should wait for their other sources.
     pub async fn run(&self, namespace: Namespace, batch: Batch) -> Vec<Unsettled> {
         self.metrics.batch();
+        let Some(batch) = self.in_scope(&namespace, batch).await else { return Vec::new() };
         let sources = Sources::new(self.cluster.clone(), namespace.clone());
         let new = by_source(batch.triggers);
         let settled: HashMap<WorkloadId, BySource> =
@@ -75,6 +76,22 @@ impl ReloadRun {
         };
         let kinds = self.rules.kinds.iter().map(|kind| self.run_kind(kind, &work));
         join_all(kinds).await.into_iter().flatten().collect()
+    }
+
+    /// The batch, where the labels of its namespace are as they should be. Where they cannot be read, it is sent again.
+    async fn in_scope(&self, namespace: &Namespace, batch: Batch) -> Option<Batch> {
+        match self.cluster.check_labels(namespace).await {
+            Ok(Ok(())) => return Some(batch),
+            Ok(Err(out)) => {
+                self.metrics.skip(Skip::OutOfScope(out));
+                tracing::debug!(namespace = namespace.as_str(), reason = out.as_str(), "a namespace is not looked at");
+            }
+            Err(error) => {
+                tracing::error!(%error, namespace = namespace.as_str(), "a namespace's labels cannot be read");
+                give_back(batch.triggers.iter().chain(batch.settled.values().flatten()));
+            }
+        }
+        None
     }
 
     /// Works on the workloads of one kind: none waits for the list of another.
@@ -100,7 +117,7 @@ impl ReloadRun {
             if (is_noted || !is_sweep) && self.all_current(&workload, &hits) {
                 self.metrics.skip(Skip::AlreadyCurrent);
                 self.reporter.repeat(&workload, triggers);
-            } else if waited.is_none() && settling(&workload) == Settling::WaitsForOthers {
+            } else if waited.is_none() && settling(&workload, &self.rules) == Settling::WaitsForOthers {
                 unsettled.push(Unsettled { workload: workload.id.clone(), triggers });
             } else {
                 let named = hits.iter().map(|hit| hit.present.object.source.clone()).collect();

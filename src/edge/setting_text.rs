@@ -15,7 +15,6 @@ use crate::announce::webhook::EventMode;
 use crate::reload::link::LinkTemplate;
 use crate::reload::opt_in::Unmarked;
 use crate::reload::rollout_way::{RevisionNames, Strategy};
-use crate::reload::workload_kind::{WORKLOAD_KINDS, WorkloadKind};
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     go_duration::parse(text).map_err(|error| error.to_string())
@@ -35,13 +34,6 @@ pub(super) fn strategy(text: &str) -> Result<Strategy, String> {
 
 pub(super) fn revision_names(text: &str) -> Result<RevisionNames, String> {
     one_of(text, &[("kept", RevisionNames::Kept), ("generated", RevisionNames::Generated)])
-}
-
-/// The table of kinds with further rows.
-pub(super) fn kinds(text: &str) -> Result<Vec<&'static WorkloadKind>, String> {
-    let rows = text.split(',').map(str::trim).filter(|row| !row.is_empty());
-    let further = rows.map(|row| WorkloadKind::read(row).map_err(|error| error.to_string()));
-    WORKLOAD_KINDS.iter().map(Ok).chain(further).collect()
 }
 
 pub(super) fn shown_keys(text: &str) -> Result<ShownKeys, String> {
@@ -86,6 +78,12 @@ pub(super) fn link(text: &str) -> Result<LinkTemplate, String> {
 }
 
 pub(super) fn log_level(text: &str) -> Result<tracing::Level, String> {
+    // Three of them are the peer's.
+    let text = match text.to_ascii_lowercase().as_str() {
+        "warning" => "warn",
+        "fatal" | "panic" => "error",
+        _ => text,
+    };
     text.parse().map_err(|_| "is no level; write error, warn, info, debug or trace".to_owned())
 }
 

@@ -14,7 +14,7 @@ use super::cluster_error::ClusterError;
 use super::reporter::SourceNow;
 use super::sources::{Present, Sources};
 use crate::reload::change::Occasion;
-use crate::reload::decision::{Comparison, ReadOrder, Skip, compare, counts};
+use crate::reload::decision::{Comparison, ReadOrder, Skip, candidates, compare, counts};
 use crate::reload::past::Judgement;
 use crate::reload::record::{Cause, Record};
 use crate::reload::rules::Rules;
@@ -123,7 +123,7 @@ impl SourceLook<'_> {
             record.note(&now.object.source, &now.counted.keys, now.object.version, now.counted.digest);
         }
         let done: BTreeSet<SourceRef> = changed.iter().chain(unchanged).map(|now| now.object.source.clone()).collect();
-        let candidates = workload.candidates();
+        let candidates = candidates(workload, self.rules);
         let rolls_out = !changed.is_empty();
         let looks = candidates.difference(&done).map(|source| async move {
             let judged = match (self.is_unmoved(workload, source).await?, rolls_out) {

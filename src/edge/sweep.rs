@@ -62,14 +62,18 @@ impl Sweep {
     async fn find(&self, event: &EventTag) -> Result<BTreeMap<Namespace, BTreeSet<SourceRef>>, ClusterError> {
         // Workloads first would find a source that is made between the lists to be missing, which says nothing; this
         // way round it is a source that nobody uses yet.
+        let places = self.cluster.places().await?;
         let mut seen = SeenSources::default();
         for kind in SourceKind::ALL {
-            self.cluster.see_all_sources(kind, &mut seen).await?;
+            self.cluster.see_sources(kind, &places, &mut seen).await?;
         }
         let mut found: BTreeMap<Namespace, BTreeSet<SourceRef>> = BTreeMap::new();
         let mut stand_ins = Vec::new();
         for kind in self.rules.kinds.iter().copied() {
-            let take = |workload: Workload| {
+            let mut take = |workload: Workload| {
+                if !places.contain(&workload.id.namespace) {
+                    return;
+                }
                 if workload.way == RolloutWay::LeftAlone(Skip::StandIn) {
                     stand_ins.push(workload.id.clone());
                 }
@@ -77,7 +81,9 @@ impl Sweep {
                     found.entry(source.namespace.clone()).or_default().insert(source);
                 }
             };
-            self.cluster.each_workload(kind, None, take).await?;
+            for namespace in places.lists() {
+                self.cluster.each_workload(kind, namespace, &mut take).await?;
+            }
         }
         for id in &stand_ins {
             self.cluster.end_stand_in(id).await?;

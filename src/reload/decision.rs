@@ -3,12 +3,15 @@
 //! Invariants: the same inputs give the same answer; a workload whose record matches what is there is skipped.
 //! Left out: what only earlier versions of the source can tell (past.rs).
 
+use std::collections::BTreeSet;
+
 use super::digest::Digest;
 use super::opt_in::{self, Answer, Reason, SourceMarks};
 use super::record::Known;
 use super::references::Keys;
 use super::rollout_way::RolloutWay;
 use super::rules::Rules;
+use super::scope::OutOfScope;
 use super::source::{SourceKind, SourceRef};
 use super::source_object::SourceObject;
 use super::version::Version;
@@ -30,6 +33,8 @@ pub struct Counted {
 pub enum Skip {
     /// The workload does not ask for a reload by this source.
     Opt(opt_in::SkipReason),
+    /// The source, or its namespace, is not looked at.
+    OutOfScope(OutOfScope),
     /// A Knative Revision owns the workload: its Service is what has to change.
     OwnedByKnativeRevision,
     /// The source is not there: a deletion rolls nothing out.
@@ -64,6 +69,7 @@ impl Skip {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Opt(reason) => reason.as_str(),
+            Self::OutOfScope(reason) => reason.as_str(),
             Self::OwnedByKnativeRevision => "owned_by_knative_revision",
             Self::SourceAbsent => "source_absent",
             Self::AlreadyCurrent => "already_current",
@@ -86,6 +92,7 @@ pub fn asks_for(workload: &Workload, source: &SourceRef, marks: SourceMarks) -> 
     if let RolloutWay::LeftAlone(skip) = workload.way {
         return Err(skip);
     }
+    marks.scope().map_err(Skip::OutOfScope)?;
     match workload.opt_in.asks_for(source.kind, source.name(), &marks, workload.usage(source)) {
         Answer::Skips(reason) => Err(Skip::Opt(reason)),
         Answer::Counts(reason) => Ok(reason),
@@ -102,6 +109,13 @@ pub fn counts(workload: &Workload, source: &SourceObject, rules: &Rules) -> Resu
     };
     let digest = source.digest(&keys, &rules.digest_key);
     Ok(Counted { reason, keys, digest })
+}
+
+/// The sources, known by name, that may count for a workload and are in scope as far as names tell: others are never
+/// read.
+#[must_use]
+pub fn candidates(workload: &Workload, rules: &Rules) -> BTreeSet<SourceRef> {
+    workload.candidates().into_iter().filter(|source| rules.scope.source(source).is_ok()).collect()
 }
 
 /// How sure it is that a source was read after the workload's record was written.
@@ -177,10 +191,13 @@ pub enum Settling {
 
 /// Whether more than one source may count for a workload.
 #[must_use]
-pub fn settling(workload: &Workload) -> Settling {
-    let by_pattern = |kind: &SourceKind| workload.opt_in.named(*kind).iter().any(|pattern| pattern.literal().is_none());
+pub fn settling(workload: &Workload, rules: &Rules) -> Settling {
+    let by_pattern = |kind: &SourceKind| {
+        rules.scope.source_kind(*kind).is_ok()
+            && workload.opt_in.named(*kind).iter().any(|pattern| pattern.literal().is_none())
+    };
     let may_count = |source: &&SourceRef| asks_for(workload, source, SourceMarks::unread()).is_ok();
-    let several = workload.candidates().iter().filter(may_count).nth(1).is_some();
+    let several = candidates(workload, rules).iter().filter(may_count).nth(1).is_some();
     if several || SourceKind::ALL.iter().any(by_pattern) { Settling::WaitsForOthers } else { Settling::AtOnce }
 }
 
@@ -188,7 +205,8 @@ pub fn settling(workload: &Workload) -> Settling {
 mod tests {
     use serde_json::json;
 
-    use super::super::testing::{app_at, deployment, rules, version, workload, workload_that_runs_on};
+    use super::super::scope::IgnoredSources;
+    use super::super::testing::{app_at, config_map, deployment, rules, version, workload, workload_that_runs_on};
     use super::*;
 
     fn compared(workload: &Workload, source: &SourceObject, order: ReadOrder) -> Comparison {
@@ -266,19 +284,33 @@ mod tests {
             json["spec"]["template"]["spec"]["containers"][0]["envFrom"] = json!(refs);
             json
         };
-        assert_eq!(settling(&workload(&env_from(&["app"]))), Settling::AtOnce);
-        assert_eq!(settling(&workload(&env_from(&["app", "app"]))), Settling::AtOnce);
-        assert_eq!(settling(&workload(&env_from(&["app", "db"]))), Settling::WaitsForOthers);
+        assert_eq!(settling(&workload(&env_from(&["app"])), &rules()), Settling::AtOnce);
+        assert_eq!(settling(&workload(&env_from(&["app", "app"])), &rules()), Settling::AtOnce);
+        assert_eq!(settling(&workload(&env_from(&["app", "db"])), &rules()), Settling::WaitsForOthers);
         let mut excluded = env_from(&["app", "db"]);
         excluded["metadata"]["annotations"]["configmaps.exclude.reloader.stakater.com/reload"] = json!("db");
-        assert_eq!(settling(&workload(&excluded)), Settling::AtOnce);
+        assert_eq!(settling(&workload(&excluded), &rules()), Settling::AtOnce);
         let mut typed = env_from(&["app"]);
         typed["metadata"]["annotations"] = json!({ "configmap.reloader.stakater.com/auto": "true" });
         typed["spec"]["template"]["spec"]["containers"][0]["envFrom"] =
             json!([{ "configMapRef": { "name": "app" } }, { "secretRef": { "name": "db" } }]);
-        assert_eq!(settling(&workload(&typed)), Settling::AtOnce);
+        assert_eq!(settling(&workload(&typed), &rules()), Settling::AtOnce);
         let mut pattern = env_from(&[]);
         pattern["metadata"]["annotations"] = json!({ "secret.reloader.stakater.com/reload": "db-.*" });
-        assert_eq!(settling(&workload(&pattern)), Settling::WaitsForOthers);
+        assert_eq!(settling(&workload(&pattern), &rules()), Settling::WaitsForOthers);
+    }
+
+    #[test]
+    fn a_workload_does_not_wait_for_what_is_out_of_scope() {
+        let mut json = deployment();
+        json["spec"]["template"]["spec"]["containers"][0]["envFrom"] =
+            json!([{ "configMapRef": { "name": "app" } }, { "configMapRef": { "name": "kube-root-ca.crt" } }]);
+        json["metadata"]["annotations"]["secret.reloader.stakater.com/reload"] = json!("db-.*");
+        let mut quiet = rules();
+        quiet.scope.ignored_config_maps = IgnoredSources::Named(["kube-root-ca.crt".to_owned()].into());
+        assert_eq!(settling(&workload(&json), &quiet), Settling::WaitsForOthers);
+        quiet.scope.ignored_secrets = IgnoredSources::All;
+        assert_eq!(settling(&workload(&json), &quiet), Settling::AtOnce);
+        assert_eq!(candidates(&workload(&json), &quiet), [config_map("app")].into());
     }
 }

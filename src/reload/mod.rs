@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Change ─ which source to look at                                   change.rs, source.rs
+//!   Scope ─ is it anybody's business, by name or labels               scope.rs, label_selector.rs
 //!   SourceObject ─ what is there now, its Content and Digest         source_object.rs, content.rs, version.rs
 //!   Workload ─ OptIn, References, Record                             workload.rs, opt_in.rs, references.rs, record.rs
 //!     fit() ─ what a Record leaves out where it has no room          record_room.rs
@@ -28,6 +29,7 @@ mod go_class;
 mod go_property;
 pub mod go_regex;
 pub mod job;
+pub mod label_selector;
 pub mod link;
 mod mounts;
 mod name_list;
@@ -35,6 +37,7 @@ pub mod name_pattern;
 pub mod opt_in;
 pub mod past;
 pub mod pod_template;
+pub mod qualified_name;
 pub mod record;
 pub mod record_room;
 pub mod redaction;
@@ -44,6 +47,7 @@ pub mod report;
 pub mod rollout;
 pub mod rollout_way;
 pub mod rules;
+pub mod scope;
 pub mod source;
 pub mod source_object;
 pub mod sweep;

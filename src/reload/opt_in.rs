@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::name_list::{entries, patterns};
 use super::name_pattern::NamePattern;
 use super::references::Usage;
+use super::scope::OutOfScope;
 use super::source::SourceKind;
 
 pub use super::name_list::OptInProblem;
@@ -156,6 +157,7 @@ pub enum Answer {
 pub struct SourceMarks {
     ignore: Mark,
     matched: Mark,
+    scope: Result<(), OutOfScope>,
 }
 
 /// Whether an annotation is exactly `"true"`.
@@ -166,16 +168,21 @@ enum Mark {
 }
 
 impl SourceMarks {
-    /// Reads a source's annotations.
+    /// Reads a source's annotations; `scope` is what its labels say.
     #[must_use]
-    pub fn of(annotations: &Annotations, keys: &AnnotationKeys) -> Self {
-        Self { ignore: mark(annotations, &keys.ignore), matched: mark(annotations, &keys.matched) }
+    pub fn of(annotations: &Annotations, keys: &AnnotationKeys, scope: Result<(), OutOfScope>) -> Self {
+        Self { ignore: mark(annotations, &keys.ignore), matched: mark(annotations, &keys.matched), scope }
+    }
+
+    /// Whether the source is in scope by its labels.
+    pub const fn scope(&self) -> Result<(), OutOfScope> {
+        self.scope
     }
 
     /// The marks of a source that may be wanted by whoever could want one: for a source that was not read yet.
     #[must_use]
     pub const fn unread() -> Self {
-        Self { ignore: Mark::Unset, matched: Mark::Set }
+        Self { ignore: Mark::Unset, matched: Mark::Set, scope: Ok(()) }
     }
 }
 
@@ -329,7 +336,7 @@ mod tests {
     ) -> Answer {
         let keys = AnnotationKeys::default();
         let opt_in = OptIn::of(&annotations(workload), &annotations(template), &keys, unmarked);
-        opt_in.asks_for(SourceKind::ConfigMap, "app", &SourceMarks::of(&annotations(source), &keys), usage)
+        opt_in.asks_for(SourceKind::ConfigMap, "app", &SourceMarks::of(&annotations(source), &keys, Ok(())), usage)
     }
 
     const AUTO: &str = "reloader.stakater.com/auto";

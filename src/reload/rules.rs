@@ -6,6 +6,7 @@
 use super::digest::DigestKey;
 use super::opt_in::{AnnotationKeys, Unmarked};
 use super::rollout_way::{RevisionNames, Strategy};
+use super::scope::Scope;
 use super::workload_kind::WorkloadKind;
 
 /// The rules by which every decision is made.
@@ -23,4 +24,6 @@ pub struct Rules {
     pub revision_names: RevisionNames,
     /// The key of every digest.
     pub digest_key: DigestKey,
+    /// What is looked at.
+    pub scope: Scope,
 }

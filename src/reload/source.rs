@@ -8,6 +8,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::qualified_name::{is_dns_label, is_subdomain};
+
 /// The kinds of object that Confroll watches for changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SourceKind {
@@ -92,7 +94,7 @@ impl From<Namespace> for String {
 impl Namespace {
     /// Reads a namespace's name: a DNS-1123 label of at most 63 characters.
     pub fn parse(name: &str) -> Result<Self, NameError> {
-        if name.len() <= 63 && is_label(name) {
+        if name.len() <= 63 && is_dns_label(name) {
             return Ok(Self(name.to_owned()));
         }
         Err(NameError { what: "the namespace", dots: "", most: 63 })
@@ -124,10 +126,8 @@ pub struct SourceRef {
 impl SourceRef {
     /// Makes a reference; the name must be a DNS-1123 subdomain of at most 253 characters.
     pub fn new(kind: SourceKind, namespace: Namespace, name: &str) -> Result<Self, NameError> {
-        if name.len() <= 253 && name.split('.').all(is_label) {
-            return Ok(Self { kind, namespace, name: name.to_owned() });
-        }
-        Err(NameError { what: "the name", dots: " and '.'", most: 253 })
+        check_source_name(name)?;
+        Ok(Self { kind, namespace, name: name.to_owned() })
     }
 
     /// Reads `ConfigMap/app` as [`SourceRef`]'s `Display` writes it.
@@ -144,19 +144,16 @@ impl SourceRef {
     }
 }
 
+/// Checks that a source can be called so: a DNS-1123 subdomain of at most 253 characters.
+pub fn check_source_name(name: &str) -> Result<(), NameError> {
+    if is_subdomain(name) { Ok(()) } else { Err(NameError { what: "the name", dots: " and '.'", most: 253 }) }
+}
+
 /// `ConfigMap/app`: the namespace is left to the reader, who always has it.
 impl fmt::Display for SourceRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.kind, self.name)
     }
-}
-
-fn is_label(text: &str) -> bool {
-    let edge = |c: Option<u8>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
-    let bytes = text.as_bytes();
-    edge(bytes.first().copied())
-        && edge(bytes.last().copied())
-        && bytes.iter().all(|&c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
 }
 
 #[cfg(test)]

@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 
 use super::content::Content;
 use super::digest::{Digest, DigestKey, KeyId};
-use super::opt_in::{AnnotationKeys, SourceMarks};
+use super::opt_in::SourceMarks;
 use super::references::Keys;
+use super::rules::Rules;
 use super::source::{SourceKind, SourceRef};
 use super::version::Version;
 
@@ -28,7 +29,7 @@ pub struct SourceObject {
     pub created: Option<Timestamp>,
     /// When its data was last written, by the server's own bookkeeping (`managedFields`; whole seconds).
     pub data_written: Option<Timestamp>,
-    /// What its annotations say: ignored, matched.
+    /// What its annotations and labels say: ignored, matched, in scope.
     pub marks: SourceMarks,
     /// Its data.
     pub content: Content,
@@ -69,6 +70,7 @@ struct Metadata<'a> {
     resource_version: Version,
     creation_timestamp: Option<Timestamp>,
     annotations: Option<BTreeMap<String, String>>,
+    labels: Option<BTreeMap<String, String>>,
     #[serde(borrow)]
     managed_fields: Option<Vec<ManagedFields<'a>>>,
 }
@@ -83,7 +85,7 @@ struct ManagedFields<'a> {
 
 impl SourceObject {
     /// Reads an object from the JSON of the API server.
-    pub fn read(source: &SourceRef, json: &str, keys: &AnnotationKeys) -> Result<Self, ShapeError> {
+    pub fn read(source: &SourceRef, json: &str, rules: &Rules) -> Result<Self, ShapeError> {
         let shape: Shape<'_> =
             serde_json::from_str(json).map_err(|error| ShapeError::new(source.to_string(), &error))?;
         let data = without_nulls(shape.data);
@@ -91,12 +93,14 @@ impl SourceObject {
             SourceKind::ConfigMap => Content::new(data, without_nulls(shape.binary_data)),
             SourceKind::Secret => Content::new(BTreeMap::new(), data),
         };
+        let scope = rules.scope.source_labels(&shape.metadata.labels.unwrap_or_default());
+        let marks = SourceMarks::of(&shape.metadata.annotations.unwrap_or_default(), &rules.annotations, scope);
         Ok(Self {
             source: source.clone(),
             version: shape.metadata.resource_version,
             created: shape.metadata.creation_timestamp,
             data_written: data_written(shape.metadata.managed_fields.as_deref().unwrap_or_default()),
-            marks: SourceMarks::of(&shape.metadata.annotations.unwrap_or_default(), keys),
+            marks,
             content,
             whole: OnceLock::new(),
         })
@@ -131,11 +135,12 @@ fn data_written(managed: &[ManagedFields<'_>]) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::super::source::Namespace;
+    use super::super::testing::rules;
     use super::*;
 
     fn read(kind: SourceKind, json: &str) -> Result<SourceObject, ShapeError> {
         let source = SourceRef::new(kind, Namespace::parse("shop").unwrap(), "app").unwrap();
-        SourceObject::read(&source, json, &AnnotationKeys::default())
+        SourceObject::read(&source, json, &rules())
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cloudevents::{AttributesReader as _, Event};
 
 use super::change::{ChangeError, check_attributes};
-use super::decision::asks_for;
+use super::decision::{asks_for, candidates};
 use super::opt_in::SourceMarks;
 use super::record::EventTag;
 use super::rules::Rules;
@@ -60,11 +60,12 @@ impl SeenSources {
             !is_known && asks_for(workload, source, seen.marks).is_ok()
         };
         let mut sources: BTreeSet<SourceRef> =
-            workload.candidates().into_iter().chain(self.named_by_pattern(workload)).filter(moved).collect();
+            candidates(workload, rules).into_iter().chain(self.named_by_pattern(workload)).filter(moved).collect();
         let to_tell = workload.has_reverts_to_tell([sweep].into_iter());
         if let Some(record) = record.filter(|record| to_tell || record.cause.event == *sweep) {
             let told = record.cause.changed.iter();
-            sources.extend(told.filter_map(|source| SourceRef::from_display(&workload.id.namespace, source)));
+            let told = told.filter_map(|source| SourceRef::from_display(&workload.id.namespace, source));
+            sources.extend(told.filter(|source| rules.scope.source(source).is_ok()));
         }
         sources
     }
@@ -85,5 +86,29 @@ impl SeenSources {
             named.filter_map(|name| SourceRef::new(kind, namespace.clone(), name).ok()).collect::<Vec<_>>()
         };
         SourceKind::ALL.into_iter().flat_map(of_kind).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::record::{Cause, OBSERVED, Record};
+    use super::super::scope::IgnoredSources;
+    use super::super::testing::{config_map, deployment, rules, workload};
+    use super::*;
+
+    #[test]
+    fn what_has_to_be_told_is_looked_at_unless_it_is_out_of_scope() {
+        let sweep = EventTag::of("s", "sweep");
+        let cause = Cause::new(sweep.clone(), vec!["ConfigMap/app".to_owned()]);
+        let record = Record::new(&rules().digest_key, cause);
+        let mut json = deployment();
+        json["metadata"]["annotations"][OBSERVED] = json!(record.to_annotation());
+        let to_look_at = |rules: &Rules| SeenSources::default().to_look_at(&workload(&json), &sweep, rules);
+        assert_eq!(to_look_at(&rules()), [config_map("app")].into());
+        let mut quiet = rules();
+        quiet.scope.ignored_config_maps = IgnoredSources::All;
+        assert_eq!(to_look_at(&quiet), BTreeSet::new());
     }
 }

@@ -6,6 +6,7 @@ use super::digest::DigestKey;
 use super::opt_in::{AnnotationKeys, Unmarked};
 use super::rollout_way::{RevisionNames, Strategy};
 use super::rules::Rules;
+use super::scope::Scope;
 use super::source::{Namespace, SourceKind, SourceRef};
 use super::source_object::SourceObject;
 use super::version::Version;
@@ -20,6 +21,7 @@ pub(crate) fn rules() -> Rules {
         strategy: Strategy::Annotations,
         revision_names: RevisionNames::Kept,
         digest_key: DigestKey::new(b"test"),
+        scope: Scope::default(),
     }
 }
 
@@ -41,7 +43,7 @@ pub(crate) fn app_at(number: u64, value: &str) -> SourceObject {
 }
 
 pub(crate) fn source_from(json: &Value) -> SourceObject {
-    SourceObject::read(&config_map("app"), &json.to_string(), &AnnotationKeys::default()).unwrap()
+    SourceObject::read(&config_map("app"), &json.to_string(), &rules()).unwrap()
 }
 
 /// A Deployment `api` at version 50 that asks for everything it uses, and uses the ConfigMap `app` whole.

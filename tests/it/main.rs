@@ -23,8 +23,10 @@ mod kind_plane;
 mod kinds;
 mod overload;
 mod racing;
+mod renaming;
 mod requests;
 mod rollout_ways;
+mod scoping;
 mod secrets;
 mod simulation;
 mod sweeping;
@@ -50,6 +52,7 @@ mod fuzz_harness;
 mod fuzzed;
 mod go_regexp;
 mod inbox;
+mod label_selectors;
 mod mutations;
 mod settings;
 

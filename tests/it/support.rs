@@ -1,11 +1,13 @@
 //! The function in this process, and the events that it is sent.
 
+use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cloudevents::AttributesReader as _;
 use confroll::command::serve::serve;
 use confroll::edge::config::{Settings, Sink};
+use confroll::edge::variables::Variables;
 use confroll_stack::RecordingSink;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -78,6 +80,13 @@ impl Function {
     pub(crate) async fn updated(&self, kind: &str, name: &str) {
         assert_eq!(self.told(&ChangeEvent::update(kind, name)).await, 202);
     }
+}
+
+/// The settings that these variables make of those for testing.
+pub(crate) fn settings(variables: &[(&str, &str)]) -> Settings {
+    let usual = [("ADDRESS", "127.0.0.1"), ("PORT", "0"), ("CONFROLL_DIGEST_KEY", "for testing")];
+    let all = usual.iter().chain(variables).map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    Settings::read(&all.collect::<Variables>()).unwrap()
 }
 
 /// An event as the `ApiServerSource` sends it in `Reference` mode.
