@@ -79,13 +79,33 @@ pub fn asks_for(workload: &Workload, source: &SourceRef, marks: SourceMarks) -> 
 /// Whether a source counts for a workload.
 pub fn counts(workload: &Workload, source: &SourceObject, rules: &Rules) -> Result<Counted, Skip> {
     let reason = asks_for(workload, &source.source, source.marks)?;
-    // A source that an annotation names counts whole: it may be read in ways that the template does not show.
-    let keys = match (reason, workload.usage(&source.source)) {
-        (Reason::NamedInAnnotation, _) | (_, None) => Keys::Whole,
-        (_, Some(usage)) => usage.keys.clone(),
-    };
+    let keys = keys_that_count(workload, &source.source, reason);
     let digest = source.digest(&keys, &rules.digest_key);
     Ok(Counted { reason, keys, digest })
+}
+
+/// Which keys of a source count that counts for a reason. One that an annotation names counts whole: it may be read in
+/// ways that the template does not show.
+fn keys_that_count(workload: &Workload, source: &SourceRef, reason: Reason) -> Keys {
+    match (reason, workload.usage(source)) {
+        (Reason::NamedInAnnotation, _) | (_, None) => Keys::Whole,
+        (_, Some(usage)) => usage.keys.clone(),
+    }
+}
+
+/// The version of a source that a workload was seen to run on, where its record has a digest of the keys that count
+/// today, as far as that can be told without the source.
+#[must_use]
+pub fn seen_as_it_counts(workload: &Workload, source: &SourceRef, rules: &Rules) -> Option<Version> {
+    let record = workload.record.as_ref()?;
+    let Ok(reason) = asks_for(workload, source, SourceMarks::unread()) else {
+        // It may count again one day.
+        return record.seen(source, &rules.digest_key);
+    };
+    match record.knows(source, &keys_that_count(workload, source, reason), &rules.digest_key) {
+        Known::Content(version, _) => Some(version),
+        _ => None,
+    }
 }
 
 /// How sure it is that a source was read after the workload's record was written.
