@@ -113,7 +113,9 @@ impl History {
     ) -> Result<Judgement, ClusterError> {
         match cluster.workload_at(&workload.id, version).await {
             // An object of the same name that was deleted since is another workload.
-            Ok(then) => Ok(judge_use(then.filter(|then| then.uid == workload.uid).as_ref(), &self.now, rules)),
+            Ok(then) => {
+                Ok(judge_use(then.filter(|then| then.uid == workload.uid).as_ref(), workload, &self.now, rules))
+            }
             // Read a moment ago, gone now: rather once too often.
             Err(ClusterError::Expired | ClusterError::PastRefused) => Ok(Judgement::Changed),
             Err(error) => Err(error),

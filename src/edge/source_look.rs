@@ -14,7 +14,7 @@ use super::cluster_error::ClusterError;
 use super::reporter::SourceNow;
 use super::sources::{Present, Sources};
 use crate::reload::change::Occasion;
-use crate::reload::decision::{Comparison, ReadOrder, Skip, candidates, compare, counts};
+use crate::reload::decision::{Comparison, ReadOrder, Skip, candidates, compare, counts, seen_as_it_counts};
 use crate::reload::past::Judgement;
 use crate::reload::record::{Cause, Record};
 use crate::reload::rules::Rules;
@@ -154,10 +154,10 @@ impl SourceLook<'_> {
         Ok(record)
     }
 
-    /// Whether a source is, by its version alone, what the record says, or is gone since.
+    /// Whether a source is, by its version alone, what the record says, or is gone since. One of which other keys count
+    /// by now is looked at: the record's digest says nothing of them, and the past that could is soon forgotten.
     async fn is_unmoved(&self, workload: &Workload, source: &SourceRef) -> Result<bool, ClusterError> {
-        let seen = workload.record.as_ref().and_then(|record| record.seen(source, &self.rules.digest_key));
-        let Some(seen) = seen else { return Ok(false) };
+        let Some(seen) = seen_as_it_counts(workload, source, self.rules) else { return Ok(false) };
         let versions = self.sources.versions(source.kind).await?;
         Ok(versions.get(source.name()).is_none_or(|now| *now == seen))
     }

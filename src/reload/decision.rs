@@ -47,6 +47,8 @@ pub enum Skip {
     WorkloadGone,
     /// The workload was created, or began to use the source, after the change.
     BornLater,
+    /// Its pods were made anew after the change.
+    RestartedSince,
     /// The API server does not let us note what was seen; nothing had to be rolled out.
     RecordRefused,
     /// The rollout was refused before, which was told.
@@ -76,6 +78,7 @@ impl Skip {
             Self::SameContent => "same_content",
             Self::WorkloadGone => "workload_gone",
             Self::BornLater => "born_later",
+            Self::RestartedSince => "restarted_since",
             Self::RecordRefused => "record_refused",
             Self::RefusedBefore => "refused_before",
             Self::OwnedByCronJob => "owned_by_cron_job",
@@ -102,11 +105,7 @@ pub fn asks_for(workload: &Workload, source: &SourceRef, marks: SourceMarks) -> 
 /// Whether a source counts for a workload.
 pub fn counts(workload: &Workload, source: &SourceObject, rules: &Rules) -> Result<Counted, Skip> {
     let reason = asks_for(workload, &source.source, source.marks)?;
-    // A source that an annotation names counts whole: it may be read in ways that the template does not show.
-    let keys = match (reason, workload.usage(&source.source)) {
-        (Reason::NamedInAnnotation, _) | (_, None) => Keys::Whole,
-        (_, Some(usage)) => usage.keys.clone(),
-    };
+    let keys = keys_that_count(workload, &source.source, reason);
     let digest = source.digest(&keys, &rules.digest_key);
     Ok(Counted { reason, keys, digest })
 }
@@ -116,6 +115,30 @@ pub fn counts(workload: &Workload, source: &SourceObject, rules: &Rules) -> Resu
 #[must_use]
 pub fn candidates(workload: &Workload, rules: &Rules) -> BTreeSet<SourceRef> {
     workload.candidates().into_iter().filter(|source| rules.scope.source(source).is_ok()).collect()
+}
+
+/// Which keys of a source count that counts for a reason. One that an annotation names counts whole: it may be read in
+/// ways that the template does not show.
+fn keys_that_count(workload: &Workload, source: &SourceRef, reason: Reason) -> Keys {
+    match (reason, workload.usage(source)) {
+        (Reason::NamedInAnnotation, _) | (_, None) => Keys::Whole,
+        (_, Some(usage)) => usage.keys.clone(),
+    }
+}
+
+/// The version of a source that a workload was seen to run on, where its record has a digest of the keys that count
+/// today, as far as that can be told without the source.
+#[must_use]
+pub fn seen_as_it_counts(workload: &Workload, source: &SourceRef, rules: &Rules) -> Option<Version> {
+    let record = workload.record.as_ref()?;
+    let Ok(reason) = asks_for(workload, source, SourceMarks::unread()) else {
+        // It may count again one day.
+        return record.seen(source, &rules.digest_key);
+    };
+    match record.knows(source, &keys_that_count(workload, source, reason), &rules.digest_key) {
+        Known::Content(version, _) => Some(version),
+        _ => None,
+    }
 }
 
 /// How sure it is that a source was read after the workload's record was written.

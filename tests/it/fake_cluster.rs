@@ -73,7 +73,9 @@ impl FakeCluster {
         object["metadata"]["name"] = json!(name);
         object["metadata"]["namespace"] = json!("shop");
         object["metadata"]["uid"] = kept("uid", json!(format!("uid-{revision}")));
-        object["metadata"]["creationTimestamp"] = kept("creationTimestamp", json!("2026-01-01T00:00:00Z"));
+        let created = object["metadata"]["creationTimestamp"].take();
+        let created = if created.is_null() { json!("2026-01-01T00:00:00Z") } else { created };
+        object["metadata"]["creationTimestamp"] = kept("creationTimestamp", created);
         object["metadata"]["resourceVersion"] = json!(revision.to_string());
         state.versions.entry(key.to_owned()).or_default().push((revision, Some(object)));
     }

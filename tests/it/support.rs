@@ -107,6 +107,10 @@ impl ChangeEvent {
         Self { id: id.to_owned(), event_type: "dev.knative.sources.ping".to_owned(), data: json!({}) }
     }
 
+    pub(crate) fn is_ping(&self) -> bool {
+        self.event_type == Self::ping("").event_type
+    }
+
     pub(crate) fn of(verb: &str, kind: &str, name: &str) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {

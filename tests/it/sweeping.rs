@@ -218,3 +218,31 @@ async fn the_first_sweep_leaves_alone_what_was_edited_before_anybody_remembers()
     function.updated("ConfigMap", "app").await;
     assert_eq!(rollouts(&cluster), [0; 4]);
 }
+
+#[tokio::test]
+async fn a_source_of_which_other_keys_count_by_now_is_noted_anew_with_the_next_rollout() {
+    let cluster = FakeCluster::default();
+    let app = |label: &str| {
+        let written = json!([{ "time": "2026-06-01T00:00:00Z", "fieldsV1": { "f:data": {} } }]);
+        json!({ "metadata": { "labels": { "note": label }, "managedFields": written }, "data": { "a": "1", "b": "1" } })
+    };
+    cluster.put("configmaps/app", app("x"));
+    cluster.put("configmaps/web", config_map("1"));
+    let with_key = |mut workload: Value, key: &str| {
+        let from = json!({ "configMapKeyRef": { "name": "app", "key": key } });
+        workload["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{ "name": "A", "valueFrom": from }]);
+        workload
+    };
+    cluster.put("deployments/api", with_key(workload_using(&["web"]), "a"));
+    let function = Function::on(&cluster).await;
+    function.swept("1").await;
+    cluster.put("deployments/api", with_key(cluster.get("deployments/api"), "b"));
+    cluster.put("configmaps/web", config_map("2"));
+    function.updated("ConfigMap", "web").await;
+    let before = cluster.rollouts("deployments/api");
+    cluster.put("configmaps/app", app("y"));
+    // Only a digest of the key that counts now can tell that a label is all that changed.
+    cluster.compact();
+    function.updated("ConfigMap", "app").await;
+    assert_eq!(cluster.rollouts("deployments/api"), before);
+}
