@@ -65,7 +65,7 @@ pub fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox>
         tracing::info!("K_SINK is not set: workloads are rolled out, and no reload events are sent");
     }
     let rules = Arc::new(settings.rules.clone());
-    let metrics = Arc::new(Metrics::new());
+    let metrics = Arc::new(Metrics::new(settings.count_by));
     let cluster = Cluster::new(client, rules.clone(), &settings.pace);
     let outbox =
         Outbox::new(settings.sink.clone()).map_err(reqwest::Error::without_url).context("K_SINK cannot be used")?;
@@ -76,6 +76,7 @@ pub fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox>
         cluster: cluster.clone(),
         rules: rules.clone(),
         metrics: metrics.clone(),
+        kube_events: settings.kube_events,
     };
     let run = ReloadRun { cluster: cluster.clone(), rules: rules.clone(), reporter, metrics: metrics.clone() };
     let lanes = Lanes::new(Arc::new(run), settings.pace.settle);

@@ -146,6 +146,16 @@ impl Cluster {
         self.write(&call, http::Method::POST, &path, JSON, object.to_string()).await
     }
 
+    /// Creates an Event. One of its name is the same, told before.
+    pub async fn create_event(&self, namespace: &Namespace, event: &Value) -> Result<(), ClusterError> {
+        let call = Call::new("create", "events.events.k8s.io", namespace);
+        let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+        match self.write(&call, http::Method::POST, &path, JSON, event.to_string()).await {
+            Ok(()) | Err(ClusterError::Conflict) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Deletes the workload of this uid and, where one is given, version, and what it owns. [`ClusterError::Conflict`]
     /// where it is another by then.
     pub async fn delete(&self, id: &WorkloadId, uid: &str, version: Option<Version>) -> Result<(), ClusterError> {

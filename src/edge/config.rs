@@ -16,7 +16,9 @@ use super::annotation_settings::annotation_keys;
 use super::callers::CallerRules;
 use super::scope_settings::{kinds, scope};
 use super::serve_variables::Ours;
-use super::setting_text::{at_start, cluster, count, duration, link, revision_names, strategy, unmarked};
+use super::setting_text::{
+    at_start, cluster, count, count_by, duration, kube_events, link, revision_names, strategy, unmarked,
+};
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
 use crate::reload::digest::DigestKey;
 use crate::reload::link::LinkTemplate;
@@ -43,6 +45,10 @@ pub struct Settings {
     pub sweep_at_start: AtStart,
     /// Who may send events; `None`: whoever can reach us.
     pub callers: Option<CallerRules>,
+    /// Whether Events are made that `kubectl describe` shows on workloads.
+    pub kube_events: KubeEvents,
+    /// Whether reloads are counted by namespace too.
+    pub count_by: CountBy,
     /// The longest body of an event, in bytes.
     pub longest_body: usize,
     /// How much is logged, and how.
@@ -71,6 +77,24 @@ pub enum KeyOrigin {
     Given,
     /// None was given, so everybody knows it.
     Fixed,
+}
+
+/// Whether Kubernetes Events are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KubeEvents {
+    /// One for each report.
+    Made,
+    /// None: every rollout costs one request less.
+    Unwanted,
+}
+
+/// What reloads are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountBy {
+    /// How they went.
+    Outcome,
+    /// And by namespace, of which there may be many.
+    Namespace,
 }
 
 /// What is done at the start.
@@ -131,15 +155,18 @@ impl Settings {
             pace: pace(&ours)?,
             sweep_at_start: read("CONFROLL_SWEEP_AT_START", ours.sweep_at_start.as_deref(), "false", at_start)?,
             callers: callers(&ours)?,
+            kube_events: read("CONFROLL_KUBERNETES_EVENTS", ours.kubernetes_events.as_deref(), "true", kube_events)?,
+            count_by: read("CONFROLL_METRICS_BY_NAMESPACE", ours.metrics_by_namespace.as_deref(), "false", count_by)?,
             longest_body: read("CONFROLL_LONGEST_BODY", ours.longest_body.as_deref(), "4194304", count)?,
             log: log(ours.log_level.as_deref(), ours.log_format.as_deref())?,
         })
     }
 
-    /// Settings for tests: loopback, a free port, no sink.
+    /// Settings for tests: loopback, a free port, no sink and no Events, so that requests are those of the work itself.
     #[must_use]
     pub fn for_testing() -> Self {
         let variables = [("ADDRESS", "127.0.0.1"), ("PORT", "0"), ("CONFROLL_DIGEST_KEY", "for testing")];
+        let variables = variables.into_iter().chain([("CONFROLL_KUBERNETES_EVENTS", "false")]);
         let variables = variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         Self::read(&variables.into_iter().collect()).unwrap_or_else(|error| unreachable!("{error}"))
     }

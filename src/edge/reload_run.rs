@@ -98,6 +98,7 @@ impl ReloadRun {
     async fn run_kind(&self, kind: &'static WorkloadKind, work: &Work<'_>) -> Vec<Unsettled> {
         let (workloads, present) =
             tokio::join!(self.list_workloads(kind, work), work.present.get_or_init(|| self.read_sources(work)),);
+        let (scanned, mut matched) = (workloads.len(), 0);
         let mut unsettled = Vec::new();
         let mut runs = Vec::new();
         for workload in workloads {
@@ -110,6 +111,7 @@ impl ReloadRun {
             if hits.is_empty() {
                 continue;
             }
+            matched += 1;
             let triggers = asking(&hits, work.new, waited);
             let is_sweep = triggers.iter().any(|trigger| trigger.change.occasion == Occasion::Sweep);
             let events = triggers.iter().map(|trigger| &trigger.change.event);
@@ -124,6 +126,7 @@ impl ReloadRun {
                 runs.push(WorkloadRun::new(self, work.sources, named, triggers).bring_up_to_date(workload));
             }
         }
+        self.metrics.looked_at(kind, scanned, matched);
         join_all(runs).await;
         unsettled
     }

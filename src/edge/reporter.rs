@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::cluster::Cluster;
+use super::config::KubeEvents;
 use super::history::History;
 use super::lane::Trigger;
 use super::metrics::Metrics;
@@ -16,6 +17,7 @@ use super::outbox::Outbox;
 use super::reload_run::give_back;
 use crate::reload::content::ChangedKeys;
 use crate::reload::decision::Counted;
+use crate::reload::kube_event::kube_event;
 use crate::reload::link::LinkTemplate;
 use crate::reload::record::Record;
 use crate::reload::report::{Outcome, ReloadReport, ReportedSource, ReportedWorkload};
@@ -49,6 +51,8 @@ pub struct Reporter {
     pub rules: Arc<Rules>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// Whether Events are made.
+    pub kube_events: KubeEvents,
 }
 
 impl Reporter {
@@ -62,10 +66,14 @@ impl Reporter {
         triggers: Vec<Trigger>,
     ) {
         self.log(&workload.id, &outcome, &changed);
-        if !self.outbox.has_sink() {
+        let (reporter, at, identity) = (self.clone(), now(), record.tag());
+        if outcome == Outcome::Reloaded {
+            let written = changed.iter().filter_map(|now| written_at(now, &triggers)).max();
+            written.into_iter().for_each(|written| self.metrics.change_to_patch(at.duration_since(written)));
+        }
+        if !self.outbox.has_sink() && self.kube_events == KubeEvents::Unwanted {
             return;
         }
-        let (reporter, at, identity) = (self.clone(), now(), record.tag());
         // A task of its own: the lane goes on with the next batch while a slow sink makes this one's events wait.
         tokio::spawn(async move {
             // What changed is worth knowing, but no rollout waits for it.
@@ -81,7 +89,9 @@ impl Reporter {
                 });
             }
             drop(turn);
-            reporter.send(&ReloadReport { workload, outcome, sources, at, identity }, &triggers).await;
+            let report = ReloadReport { workload, outcome, sources, at, identity };
+            reporter.show(&report).await;
+            reporter.send(&report, &triggers).await;
         });
     }
 
@@ -102,6 +112,17 @@ impl Reporter {
         let report = ReloadReport { workload, outcome: Outcome::Reloaded, sources, at: now(), identity };
         let reporter = self.clone();
         tokio::spawn(async move { reporter.send(&report, &triggers).await });
+    }
+
+    /// Makes the Event that `kubectl describe` shows. It is there for people who happen to look, so it is tried once.
+    async fn show(&self, report: &ReloadReport) {
+        if self.kube_events == KubeEvents::Unwanted {
+            return;
+        }
+        let event = kube_event(report);
+        if let Err(error) = self.cluster.create_event(&report.workload.id.namespace, &event).await {
+            tracing::warn!(%error, workload.name = report.workload.id.name, "no Event could be made for a workload");
+        }
     }
 
     async fn send(&self, report: &ReloadReport, triggers: &[Trigger]) {
@@ -127,13 +148,12 @@ impl Reporter {
         let (namespace, kind, name) = (workload.namespace.as_str(), workload.kind.kind, workload.name.as_str());
         let sources = changed.iter().map(|now| now.object.source.to_string()).collect::<Vec<_>>().join(", ");
         let reason = changed.first().map_or("", |now| now.counted.reason.as_str());
+        self.metrics.rollout(workload, outcome);
         match outcome {
             Outcome::Reloaded => {
-                self.metrics.rollout(workload.kind, "reloaded");
                 tracing::info!(namespace, workload.kind = kind, workload.name = name, sources, reason, "reloaded");
             }
             Outcome::Failed { message } => {
-                self.metrics.rollout(workload.kind, "failed");
                 tracing::error!(
                     namespace,
                     workload.kind = kind,
@@ -146,6 +166,16 @@ impl Reporter {
             }
         }
     }
+}
+
+/// When a source was written, as closely as it is known: the server's own bookkeeping has whole seconds, and within that
+/// one the event that told of it came right after.
+fn written_at(now: &SourceNow, triggers: &[Trigger]) -> Option<Timestamp> {
+    let second = now.object.data_written?;
+    let end = second + SignedDuration::from_secs(1);
+    let told = triggers.iter().filter(|trigger| trigger.change.source == now.object.source);
+    let told = told.filter_map(|trigger| trigger.change.at).filter(|at| *at >= second).min();
+    Some(told.unwrap_or(end).min(end))
 }
 
 /// The one clock.

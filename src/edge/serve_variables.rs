@@ -24,6 +24,8 @@ pub(super) struct Ours {
     pub(super) revision_names: Option<String>,
     pub(super) kinds: Option<String>,
     pub(super) rollout_strategy_annotation: Option<String>,
+    pub(super) kubernetes_events: Option<String>,
+    pub(super) metrics_by_namespace: Option<String>,
     pub(super) sweep_at_start: Option<String>,
     pub(super) audience: Option<String>,
     pub(super) callers: Option<String>,
@@ -139,6 +141,10 @@ How it works:
   CONFROLL_CALL_DEADLINE     longest call to the API server [10s]
   CONFROLL_REQUEST_DEADLINE  an event is answered after this long at most [25s]
   CONFROLL_LONGEST_BODY      longest body of an event, in bytes [4194304]
+  CONFROLL_KUBERNETES_EVENTS
+      make Events Reloaded and ReloadFailed on workloads [true]
+  CONFROLL_METRICS_BY_NAMESPACE     METRICS_COUNT_BY_NAMESPACE
+      count reloads by namespace too [false]
   CONFROLL_LOG_LEVEL         --log-level
       error, warn, info, debug or trace [info]
   CONFROLL_LOG_FORMAT        --log-format

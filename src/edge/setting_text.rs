@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::config::AtStart;
+use super::config::{AtStart, CountBy, KubeEvents};
 use super::go_duration;
 use super::variables::LogFormat;
 use crate::announce::style::{ShownKeys, ThreadBy};
@@ -34,6 +34,14 @@ pub(super) fn strategy(text: &str) -> Result<Strategy, String> {
 
 pub(super) fn revision_names(text: &str) -> Result<RevisionNames, String> {
     one_of(text, &[("kept", RevisionNames::Kept), ("generated", RevisionNames::Generated)])
+}
+
+pub(super) fn kube_events(text: &str) -> Result<KubeEvents, String> {
+    one_of(text, &[("true", KubeEvents::Made), ("false", KubeEvents::Unwanted)])
+}
+
+pub(super) fn count_by(text: &str) -> Result<CountBy, String> {
+    one_of(text, &[("true", CountBy::Namespace), ("false", CountBy::Outcome)])
 }
 
 pub(super) fn shown_keys(text: &str) -> Result<ShownKeys, String> {

@@ -68,7 +68,7 @@ impl Sweep {
             self.cluster.see_sources(kind, &places, &mut seen).await?;
         }
         let mut found: BTreeMap<Namespace, BTreeSet<SourceRef>> = BTreeMap::new();
-        let mut stand_ins = Vec::new();
+        let (mut stand_ins, mut asked_for) = (Vec::new(), BTreeSet::new());
         for kind in self.rules.kinds.iter().copied() {
             let mut take = |workload: Workload| {
                 if !places.contain(&workload.id.namespace) {
@@ -77,6 +77,7 @@ impl Sweep {
                 if workload.way == RolloutWay::LeftAlone(Skip::StandIn) {
                     stand_ins.push(workload.id.clone());
                 }
+                asked_for.extend(seen.asked_for(&workload, &self.rules));
                 for source in seen.to_look_at(&workload, event, &self.rules) {
                     found.entry(source.namespace.clone()).or_default().insert(source);
                 }
@@ -85,6 +86,7 @@ impl Sweep {
                 self.cluster.each_workload(kind, namespace, &mut take).await?;
             }
         }
+        self.metrics.items_monitored(asked_for.len());
         for id in &stand_ins {
             self.cluster.end_stand_in(id).await?;
         }
@@ -109,7 +111,7 @@ impl Sweep {
     async fn look_at_one(&self, sources: BTreeSet<SourceRef>, event: &EventTag) -> EventOutcome {
         let (ticket, answer) = Ticket::new();
         for source in sources {
-            let change = Change { source, event: event.clone(), occasion: Occasion::Sweep };
+            let change = Change { source, event: event.clone(), occasion: Occasion::Sweep, at: None };
             self.lanes.join(change, ticket.clone());
         }
         drop(ticket);

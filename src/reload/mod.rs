@@ -13,7 +13,7 @@
 //!   Rollout ─ the patch, with the new Record; or a Job               rollout.rs, env_vars.rs, job.rs
 //!   without_values() ─ a refusal that quotes no Secret              redaction.rs
 //!     objection() ─ why a rollout is not made again and again        refusal.rs
-//!   ReloadReport ─ what became of it, as a CloudEvent                report.rs, link.rs
+//!   ReloadReport ─ what became of it, as a CloudEvent or an Event    report.rs, link.rs, kube_event.rs
 //!
 //! SeenSources ─ what a sweep has to look at                          sweep.rs
 //! ```
@@ -29,6 +29,7 @@ mod go_class;
 mod go_property;
 pub mod go_regex;
 pub mod job;
+pub mod kube_event;
 pub mod label_selector;
 pub mod link;
 mod mounts;

@@ -14,6 +14,7 @@ use super::content::ChangedKeys;
 use super::link::LinkTemplate;
 use super::opt_in::Reason;
 use super::record::tag;
+use super::rollout_way::RolloutWay;
 use super::source::SourceRef;
 use super::workload::{Workload, WorkloadId};
 
@@ -45,6 +46,8 @@ pub struct ReloadReport {
 pub struct ReportedWorkload {
     /// Which workload.
     pub id: WorkloadId,
+    /// Its uid, where it is still that workload when it is told.
+    pub uid: Option<String>,
     /// How it is rolled out.
     pub strategy: &'static str,
     /// What people should know about that.
@@ -55,7 +58,13 @@ impl ReportedWorkload {
     /// What a report needs of a workload.
     #[must_use]
     pub fn of(workload: &Workload) -> Self {
-        Self { id: workload.id.clone(), strategy: workload.way.as_str(), note: workload.terms.pods.note() }
+        let is_made_again = matches!(workload.way, RolloutWay::JobAgain(_));
+        Self {
+            id: workload.id.clone(),
+            uid: (!is_made_again).then(|| workload.uid.clone()),
+            strategy: workload.way.as_str(),
+            note: workload.terms.pods.note(),
+        }
     }
 }
 
@@ -119,7 +128,7 @@ impl ReloadReport {
         cluster: &str,
         link: Option<&LinkTemplate>,
     ) -> Result<Event, cloudevents::event::EventBuilderError> {
-        let ReportedWorkload { id, strategy, note } = &self.workload;
+        let ReportedWorkload { id, strategy, note, .. } = &self.workload;
         let (namespace, kind) = (id.namespace.as_str(), id.kind.kind);
         let (outcome, event_type, severity, message) = match &self.outcome {
             Outcome::Reloaded => ("reloaded", RELOADED, "info", None),

@@ -54,13 +54,12 @@ impl SeenSources {
     #[must_use]
     pub fn to_look_at(&self, workload: &Workload, sweep: &EventTag, rules: &Rules) -> BTreeSet<SourceRef> {
         let record = workload.record.as_ref();
-        let moved = |source: &SourceRef| {
-            let Some(seen) = self.get(source) else { return false };
-            let is_known = record.is_some_and(|record| record.has_seen(source, seen.version, &rules.digest_key));
-            !is_known && asks_for(workload, source, seen.marks).is_ok()
+        let is_known = |source: &SourceRef| {
+            let seen = self.get(source).zip(record);
+            seen.is_some_and(|(seen, record)| record.has_seen(source, seen.version, &rules.digest_key))
         };
-        let mut sources: BTreeSet<SourceRef> =
-            candidates(workload, rules).into_iter().chain(self.named_by_pattern(workload)).filter(moved).collect();
+        let mut sources = self.asked_for(workload, rules);
+        sources.retain(|source| !is_known(source));
         let to_tell = workload.has_reverts_to_tell([sweep].into_iter());
         if let Some(record) = record.filter(|record| to_tell || record.cause.event == *sweep) {
             let told = record.cause.changed.iter();
@@ -68,6 +67,14 @@ impl SeenSources {
             sources.extend(told.filter(|source| rules.scope.source(source).is_ok()));
         }
         sources
+    }
+
+    /// The sources that are there and count for a workload.
+    #[must_use]
+    pub fn asked_for(&self, workload: &Workload, rules: &Rules) -> BTreeSet<SourceRef> {
+        let counts =
+            |source: &SourceRef| self.get(source).is_some_and(|seen| asks_for(workload, source, seen.marks).is_ok());
+        candidates(workload, rules).into_iter().chain(self.named_by_pattern(workload)).filter(counts).collect()
     }
 
     fn get(&self, source: &SourceRef) -> Option<&SeenSource> {

@@ -29,7 +29,9 @@ mod rollout_ways;
 mod scoping;
 mod secrets;
 mod simulation;
+mod stage;
 mod sweeping;
+mod telling;
 mod throttled;
 
 // What is told, and how.
