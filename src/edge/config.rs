@@ -17,12 +17,12 @@ use super::callers::CallerRules;
 use super::scope_settings::{kinds, scope};
 use super::serve_variables::Ours;
 use super::setting_text::{
-    at_start, cluster, count, count_by, duration, kube_events, link, revision_names, strategy, unmarked,
+    at_start, cluster, count, count_by, duration, kube_events, link, on_absence, revision_names, strategy, unmarked,
 };
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
 use crate::reload::digest::DigestKey;
 use crate::reload::link::LinkTemplate;
-use crate::reload::rules::Rules;
+use crate::reload::rules::{Absence, Rules};
 
 /// Everything that can be set.
 #[derive(Clone, Debug)]
@@ -148,6 +148,20 @@ impl Settings {
                     "kept",
                     revision_names,
                 )?,
+                absence: Absence {
+                    on_create: read(
+                        "CONFROLL_RELOAD_ON_CREATE",
+                        ours.reload_on_create.as_deref(),
+                        "false",
+                        on_absence,
+                    )?,
+                    on_delete: read(
+                        "CONFROLL_RELOAD_ON_DELETE",
+                        ours.reload_on_delete.as_deref(),
+                        "false",
+                        on_absence,
+                    )?,
+                },
                 digest_key: DigestKey::new(key.as_deref().unwrap_or(DigestKey::FIXED)),
                 scope: scope(&ours)?,
             },

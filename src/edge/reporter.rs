@@ -20,7 +20,7 @@ use crate::reload::decision::Counted;
 use crate::reload::kube_event::kube_event;
 use crate::reload::link::LinkTemplate;
 use crate::reload::record::Record;
-use crate::reload::report::{Outcome, ReloadReport, ReportedSource, ReportedWorkload};
+use crate::reload::report::{Outcome, ReloadReport, ReportedSource, ReportedWorkload, SourceChange};
 use crate::reload::rules::Rules;
 use crate::reload::source::SourceRef;
 use crate::reload::source_object::SourceObject;
@@ -34,6 +34,8 @@ pub struct SourceNow {
     pub history: Arc<History>,
     /// What it means to the workload.
     pub counted: Counted,
+    /// What became of it.
+    pub change: SourceChange,
 }
 
 /// Tells outcomes to the outside.
@@ -86,6 +88,7 @@ impl Reporter {
                     source: now.object.source.clone(),
                     reason: Some(now.counted.reason),
                     keys,
+                    change: now.change,
                 });
             }
             drop(turn);
@@ -106,8 +109,14 @@ impl Reporter {
         }
         let namespace = &workload.id.namespace;
         let changed = record.cause.changed.iter().filter_map(|source| SourceRef::from_display(namespace, source));
-        let sources =
-            changed.map(|source| ReportedSource { source, reason: None, keys: ChangedKeys::default() }).collect();
+        let sources = changed
+            .map(|source| ReportedSource {
+                source,
+                reason: None,
+                keys: ChangedKeys::default(),
+                change: SourceChange::Updated,
+            })
+            .collect();
         let (workload, identity) = (ReportedWorkload::of(workload), record.tag());
         let report = ReloadReport { workload, outcome: Outcome::Reloaded, sources, at: now(), identity };
         let reporter = self.clone();

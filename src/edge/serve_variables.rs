@@ -21,6 +21,8 @@ pub(super) struct Ours {
     pub(super) longest_body: Option<String>,
     pub(super) auto_reload_all: Option<String>,
     pub(super) reload_strategy: Option<String>,
+    pub(super) reload_on_create: Option<String>,
+    pub(super) reload_on_delete: Option<String>,
     pub(super) revision_names: Option<String>,
     pub(super) kinds: Option<String>,
     pub(super) rollout_strategy_annotation: Option<String>,
@@ -97,6 +99,11 @@ How workloads are rolled out:
   CONFROLL_RELOAD_STRATEGY          --reload-strategy
       what is changed in pod templates: annotations; env-vars; or restart, as
       kubectl rollout restart does [annotations]
+  CONFROLL_RELOAD_ON_CREATE         --reload-on-create
+      a source that appears is a change to workloads that were there without
+      it [false]
+  CONFROLL_RELOAD_ON_DELETE         --reload-on-delete
+      a source that vanishes is a change [false]
   CONFROLL_REVISION_NAMES
       kept: a Knative Service that names its Revision is not rolled out;
       generated: it gets another name [kept]

@@ -15,6 +15,7 @@ use crate::announce::webhook::EventMode;
 use crate::reload::link::LinkTemplate;
 use crate::reload::opt_in::Unmarked;
 use crate::reload::rollout_way::{RevisionNames, Strategy};
+use crate::reload::rules::OnAbsence;
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     go_duration::parse(text).map_err(|error| error.to_string())
@@ -34,6 +35,10 @@ pub(super) fn strategy(text: &str) -> Result<Strategy, String> {
 
 pub(super) fn revision_names(text: &str) -> Result<RevisionNames, String> {
     one_of(text, &[("kept", RevisionNames::Kept), ("generated", RevisionNames::Generated)])
+}
+
+pub(super) fn on_absence(text: &str) -> Result<OnAbsence, String> {
+    one_of(text, &[("true", OnAbsence::Reload), ("false", OnAbsence::Nothing)])
 }
 
 pub(super) fn kube_events(text: &str) -> Result<KubeEvents, String> {

@@ -17,8 +17,10 @@ use crate::reload::change::Occasion;
 use crate::reload::decision::{Comparison, ReadOrder, Skip, candidates, compare, counts, seen_as_it_counts};
 use crate::reload::past::Judgement;
 use crate::reload::record::{Cause, Record};
-use crate::reload::rules::Rules;
+use crate::reload::report::SourceChange;
+use crate::reload::rules::{OnAbsence, Rules};
 use crate::reload::source::SourceRef;
+use crate::reload::source_object::Presence;
 use crate::reload::workload::Workload;
 
 /// The looks that one workload needs.
@@ -58,6 +60,7 @@ impl SourceLook<'_> {
         let judgement = match comparison {
             Comparison::Same => Judgement::Unchanged(Skip::AlreadyCurrent),
             Comparison::Changed | Comparison::Outdated => Judgement::Changed,
+            Comparison::Created => Judgement::Created,
             Comparison::AskThePast(since) => {
                 let asked = (since, self.occasion);
                 now.history.judge(workload, &now.counted, asked, self.cluster, self.rules).await?
@@ -65,6 +68,7 @@ impl SourceLook<'_> {
         };
         match judgement {
             Judgement::Unchanged(skip) => Ok(Judged::Unchanged(skip, now)),
+            Judgement::Created => Ok(Judged::Changed(SourceNow { change: SourceChange::Created, ..now })),
             _ => Ok(Judged::Changed(now)),
         }
     }
@@ -79,6 +83,7 @@ impl SourceLook<'_> {
     ) -> Result<Judged, ClusterError> {
         Ok(match self.standing(workload, source, order).await? {
             Ok((now, Comparison::Changed)) => Judged::Changed(now),
+            Ok((now, Comparison::Created)) => Judged::Changed(SourceNow { change: SourceChange::Created, ..now }),
             Ok((now, _)) => Judged::Unchanged(Skip::AlreadyCurrent, now),
             Err(skip) => Judged::DoesNotCount(skip),
         })
@@ -101,7 +106,11 @@ impl SourceLook<'_> {
             };
             let comparison = compare(workload, &object, &counted, order, self.rules);
             if comparison != Comparison::Outdated {
-                return Ok(Ok((SourceNow { object, history, counted }, comparison)));
+                let change = match object.presence {
+                    Presence::There => SourceChange::Updated,
+                    Presence::Gone => SourceChange::Deleted,
+                };
+                return Ok(Ok((SourceNow { object, history, counted, change }, comparison)));
             }
             read = self.sources.get_again(source).await?;
             order = ReadOrder::SourceLast;
@@ -120,7 +129,7 @@ impl SourceLook<'_> {
     ) -> Result<Record, ClusterError> {
         let mut record = Record::new(&self.rules.digest_key, cause);
         for now in changed.iter().chain(unchanged) {
-            record.note(&now.object.source, &now.counted.keys, now.object.version, now.counted.digest);
+            self.note(&mut record, workload.record.as_ref(), now);
         }
         let done: BTreeSet<SourceRef> = changed.iter().chain(unchanged).map(|now| now.object.source.clone()).collect();
         let candidates = candidates(workload, self.rules);
@@ -134,13 +143,10 @@ impl SourceLook<'_> {
             Ok::<_, ClusterError>((source, judged))
         });
         for (source, judged) in try_join_all(looks).await? {
-            let mut note = |now: &SourceNow| {
-                record.note(source, &now.counted.keys, now.object.version, now.counted.digest);
-            };
             match (judged, &workload.record) {
-                (Some(Judged::Unchanged(_, now)), _) => note(&now),
-                (Some(Judged::Changed(now)), _) => {
-                    note(&now);
+                (Some(Judged::Unchanged(_, now)), older) => self.note(&mut record, older.as_ref(), &now),
+                (Some(Judged::Changed(now)), older) => {
+                    self.note(&mut record, older.as_ref(), &now);
                     changed.push(now);
                 }
                 // Gone, by the list or between the list and the read.
@@ -159,6 +165,20 @@ impl SourceLook<'_> {
     async fn is_unmoved(&self, workload: &Workload, source: &SourceRef) -> Result<bool, ClusterError> {
         let Some(seen) = seen_as_it_counts(workload, source, self.rules) else { return Ok(false) };
         let versions = self.sources.versions(source.kind).await?;
-        Ok(versions.get(source.name()).is_none_or(|now| *now == seen))
+        let is_missed = self.rules.absence.on_delete == OnAbsence::Reload;
+        Ok(versions.get(source.name()).map_or(!is_missed, |now| *now == seen))
+    }
+
+    /// Notes what is known of a source. A deletion that is no change leaves what was known before.
+    fn note(&self, record: &mut Record, older: Option<&Record>, now: &SourceNow) {
+        let source = &now.object.source;
+        let known = older.filter(|older| older.names(source));
+        match (now.object.presence, known, self.rules.absence.on_delete) {
+            (Presence::There, ..) => {
+                record.note(source, &now.counted.keys, now.object.version, now.counted.digest);
+            }
+            (Presence::Gone, Some(older), OnAbsence::Nothing) => record.carry_over(source, older),
+            (Presence::Gone, known, _) => record.note_gone(source, known, now.object.version, now.counted.digest),
+        }
     }
 }

@@ -10,10 +10,10 @@ use super::opt_in::{self, Answer, Reason, SourceMarks};
 use super::record::Known;
 use super::references::Keys;
 use super::rollout_way::RolloutWay;
-use super::rules::Rules;
+use super::rules::{OnAbsence, Rules};
 use super::scope::OutOfScope;
 use super::source::{SourceKind, SourceRef};
-use super::source_object::SourceObject;
+use super::source_object::{Presence, SourceObject, absent_digest};
 use super::version::Version;
 use super::workload::Workload;
 
@@ -157,6 +157,8 @@ pub enum Comparison {
     Same,
     /// The workload runs on something else.
     Changed,
+    /// The workload runs without it, and it is there now.
+    Created,
     /// The record is of a later version than the one that was read: read the source again.
     Outdated,
     /// There is no record that could tell: only the source's past can.
@@ -185,6 +187,25 @@ pub fn compare(
         .record
         .as_ref()
         .map_or(Known::Nothing, |record| record.knows(&source.source, &counted.keys, &rules.digest_key));
+    let absence = rules.absence;
+    let change_if = |act: OnAbsence, change| if act == OnAbsence::Reload { change } else { Comparison::Same };
+    match (source.presence, known) {
+        (Presence::Gone, Known::Gone(..)) => return Comparison::Same,
+        (Presence::Gone, Known::Content(..) | Known::Version(_)) => {
+            return change_if(absence.on_delete, Comparison::Changed);
+        }
+        (Presence::There, Known::Gone(seen, digest)) => {
+            // What appears with the content that it had before, or for the first time, is a change where that is asked for.
+            let is_only_created =
+                digest == counted.digest || digest == absent_digest(&source.source, &rules.digest_key);
+            return match order {
+                ReadOrder::Unknown if seen > source.version => Comparison::Outdated,
+                _ if is_only_created => change_if(absence.on_create, Comparison::Created),
+                _ => Comparison::Changed,
+            };
+        }
+        _ => {}
+    }
     match known {
         // After an etcd restored from a backup, versions are lower than the record's for good: then content decides.
         Known::Version(seen) | Known::Content(seen, _) if seen > source.version && order == ReadOrder::Unknown => {
@@ -199,7 +220,7 @@ pub fn compare(
         Known::UpTo(version) if version >= workload.version => Comparison::AskThePast(Since::Birth),
         Known::UpTo(version) if source.version <= version => Comparison::Same,
         Known::UpTo(version) => Comparison::AskThePast(Since::Version(version)),
-        Known::Nothing => Comparison::AskThePast(Since::Birth),
+        Known::Nothing | Known::Gone(..) => Comparison::AskThePast(Since::Birth),
     }
 }
 

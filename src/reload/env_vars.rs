@@ -16,6 +16,8 @@ use super::source::{SourceKind, SourceRef};
 use super::workload::Workload;
 
 const PREFIX: &str = "STAKATER_";
+/// The value of a variable for a source that is gone, where there was none before that could go.
+const GONE: &str = "gone";
 
 /// The containers of a pod template with the names of their variables, in order.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +48,11 @@ impl Environments {
         let mut set: BTreeMap<&str, BTreeMap<String, &str>> = BTreeMap::new();
         for source in changed {
             let name = name(source.kind, source.name());
-            if let (Some(carrier), Some(Some(value))) = (workload.carrier(source), values.get(&name)) {
+            // Where nothing shows that there was a source, something has to show that there is none.
+            let is_shown = self.0.iter().any(|environment| environment.variables.contains(&name));
+            let gone = record.is_gone(source) && !is_shown;
+            let value = values.get(&name).and_then(Option::as_deref).or(gone.then_some(GONE));
+            if let (Some(carrier), Some(value)) = (workload.carrier(source), value) {
                 set.entry(carrier).or_default().insert(name, value);
             }
         }
@@ -107,6 +113,9 @@ fn values(workload: &Workload, record: &Record) -> BTreeMap<String, Option<Strin
     for source in
         workload.candidates().into_iter().chain(record.sources(&workload.id.namespace)).collect::<BTreeSet<_>>()
     {
+        if record.is_gone(&source) {
+            continue;
+        }
         let known = digests.entry(name(source.kind, source.name())).or_default();
         known.extend(record.digest(&source).map(|digest| digest.to_string()));
     }

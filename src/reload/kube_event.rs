@@ -79,7 +79,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::super::content::ChangedKeys;
-    use super::super::report::{ReportedSource, ReportedWorkload};
+    use super::super::report::{ReportedSource, ReportedWorkload, SourceChange};
     use super::super::testing::{config_map, deployment, workload};
     use super::*;
 
@@ -88,6 +88,7 @@ mod tests {
             source: config_map(&format!("app-{n}")),
             reason: Some(Reason::ReferencedAndAuto),
             keys: ChangedKeys::default(),
+            change: SourceChange::Updated,
         };
         ReloadReport {
             workload: ReportedWorkload::of(&workload(&deployment())),

@@ -59,6 +59,8 @@ impl PastEnd {
 pub enum Judgement {
     /// The workload runs on other content.
     Changed,
+    /// The workload was there before the source was.
+    Created,
     /// It does not.
     Unchanged(Skip),
     /// This version does not tell; the one before it may.

@@ -44,6 +44,9 @@ pub(super) struct Entry {
     /// Which keys counted, as a tag: a digest of other keys cannot be compared.
     keys: String,
     digest: Digest,
+    /// The workload runs without it: the digest is of what it held before, or of nothing.
+    #[serde(default, skip_serializing_if = "is_not")]
+    gone: bool,
 }
 
 /// What led to a rollout.
@@ -90,6 +93,8 @@ pub enum Known {
     Content(Version, Digest),
     /// Nothing, but that a rollout for it was refused.
     Owed,
+    /// That the workload runs without it; and the digest of what it held before, or of nothing.
+    Gone(Version, Digest),
     /// Nothing of its own, but the workload runs on all that was there at this version.
     UpTo(Version),
 }
@@ -121,6 +126,7 @@ impl Record {
         match self.sources.get(&source.to_string()) {
             None if self.owes(source) => Known::Owed,
             None => self.up_to.map_or(Known::Nothing, Known::UpTo),
+            Some(entry) if entry.gone => Known::Gone(entry.version, entry.digest),
             Some(entry) if self.speaks_of(key) && entry.keys == keys_tag(keys) => {
                 Known::Content(entry.version, entry.digest)
             }
@@ -163,7 +169,27 @@ impl Record {
 
     /// Notes that the workload runs on `version` of a source from now on.
     pub fn note(&mut self, source: &SourceRef, keys: &Keys, version: Version, digest: Digest) {
-        self.sources.insert(source.to_string(), Entry { version, keys: keys_tag(keys), digest });
+        self.sources.insert(source.to_string(), Entry { version, keys: keys_tag(keys), digest, gone: false });
+    }
+
+    /// Notes that the workload runs without a source from now on. What it held before, by `older`, stays known; else
+    /// `absent` stands for nothing.
+    pub fn note_gone(&mut self, source: &SourceRef, older: Option<&Self>, version: Version, absent: Digest) {
+        let before = older.and_then(|older| older.sources.get(&source.to_string())).cloned();
+        let nothing = Entry { version, keys: keys_tag(&Keys::Whole), digest: absent, gone: true };
+        self.sources.insert(source.to_string(), Entry { gone: true, ..before.unwrap_or(nothing) });
+    }
+
+    /// Whether the workload runs without a source.
+    #[must_use]
+    pub fn is_gone(&self, source: &SourceRef) -> bool {
+        self.sources.get(&source.to_string()).is_some_and(|entry| entry.gone)
+    }
+
+    /// Whether it is known what of a source the workload runs on, or that it runs without it.
+    #[must_use]
+    pub fn names(&self, source: &SourceRef) -> bool {
+        self.sources.contains_key(&source.to_string())
     }
 
     /// Takes over what `older` knows of a source, for a source that is not there now: if it comes back with other
@@ -200,6 +226,11 @@ impl Record {
     fn speaks_of(&self, key: &DigestKey) -> bool {
         self.recipe == RECIPE && self.key == *key.id()
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_not(flag: &bool) -> bool {
+    !*flag
 }
 
 /// `*` for all keys, else a digest of their names.

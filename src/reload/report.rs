@@ -89,6 +89,31 @@ pub struct ReportedSource {
     pub reason: Option<Reason>,
     /// The names of the keys that changed, where that is known.
     pub keys: ChangedKeys,
+    /// What became of it.
+    pub change: SourceChange,
+}
+
+/// What became of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceChange {
+    /// It has another content.
+    Updated,
+    /// It appeared.
+    Created,
+    /// It vanished.
+    Deleted,
+}
+
+impl SourceChange {
+    /// The word for events.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Updated => "updated",
+            Self::Created => "created",
+            Self::Deleted => "deleted",
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -165,7 +190,8 @@ impl ReloadReport {
 
 impl ReportedSource {
     fn to_json(&self) -> serde_json::Value {
-        let mut json = json!({ "kind": self.source.kind.as_str(), "name": self.source.name(), "change": "updated" });
+        let mut json =
+            json!({ "kind": self.source.kind.as_str(), "name": self.source.name(), "change": self.change.as_str() });
         if self.keys != ChangedKeys::default() {
             json["keys"] = json!(self.keys);
         }

@@ -9,6 +9,33 @@ use super::rollout_way::{RevisionNames, Strategy};
 use super::scope::Scope;
 use super::workload_kind::WorkloadKind;
 
+/// What it means that a source appears or vanishes, besides what is in it (the peer's `reload-on-create` and
+/// `reload-on-delete`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Absence {
+    /// A source appears that a workload was there without.
+    pub on_create: OnAbsence,
+    /// A source vanishes.
+    pub on_delete: OnAbsence,
+}
+
+/// Whether that is a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnAbsence {
+    /// It is no change by itself.
+    Nothing,
+    /// It is a change.
+    Reload,
+}
+
+impl Absence {
+    /// Whether it has to be known which sources are not there.
+    #[must_use]
+    pub fn is_watched(self) -> bool {
+        [self.on_create, self.on_delete].contains(&OnAbsence::Reload)
+    }
+}
+
 /// The rules by which every decision is made.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -22,6 +49,8 @@ pub struct Rules {
     pub strategy: Strategy,
     /// What becomes of Revisions that have a name of their own.
     pub revision_names: RevisionNames,
+    /// What a source that appears or vanishes means.
+    pub absence: Absence,
     /// The key of every digest.
     pub digest_key: DigestKey,
     /// What is looked at.

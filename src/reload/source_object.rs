@@ -33,8 +33,19 @@ pub struct SourceObject {
     pub marks: SourceMarks,
     /// Its data.
     pub content: Content,
+    /// Whether it is there at all.
+    pub presence: Presence,
     /// The digest of all keys: hundreds of workloads may ask for it, and a source may hold a megabyte.
     whole: OnceLock<(KeyId, Digest)>,
+}
+
+/// Whether a source is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It is.
+    There,
+    /// It is not, and nothing is in it.
+    Gone,
 }
 
 /// An object that is not as Kubernetes writes it. Says where the parser stood, never what it saw there.
@@ -102,13 +113,32 @@ impl SourceObject {
             data_written: data_written(shape.metadata.managed_fields.as_deref().unwrap_or_default()),
             marks,
             content,
+            presence: Presence::There,
             whole: OnceLock::new(),
         })
+    }
+
+    /// A source that is not there at a version of the cluster. `marks` are those that it had, as far as they are known.
+    #[must_use]
+    pub fn gone(source: SourceRef, version: Version, marks: SourceMarks) -> Self {
+        Self {
+            source,
+            version,
+            created: None,
+            data_written: None,
+            marks,
+            content: Content::default(),
+            presence: Presence::Gone,
+            whole: OnceLock::new(),
+        }
     }
 
     /// The digest of those of its keys that count. That of all keys is made once.
     #[must_use]
     pub fn digest(&self, keys: &Keys, key: &DigestKey) -> Digest {
+        if self.presence == Presence::Gone {
+            return absent_digest(&self.source, key);
+        }
         let make = || self.content.digest(&self.source, keys, key);
         if *keys != Keys::Whole {
             return make();
@@ -116,6 +146,12 @@ impl SourceObject {
         let (made_with, digest) = self.whole.get_or_init(|| (key.id().clone(), make()));
         if made_with == key.id() { *digest } else { make() }
     }
+}
+
+/// The digest of a source that is not there, which no content has.
+#[must_use]
+pub fn absent_digest(source: &SourceRef, key: &DigestKey) -> Digest {
+    key.digest(["confroll absent", source.kind.as_str(), source.namespace.as_str(), source.name()])
 }
 
 /// A key with a null value is a key with an empty one, as the API server reads it.

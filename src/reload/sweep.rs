@@ -12,7 +12,7 @@ use super::change::{ChangeError, check_attributes};
 use super::decision::{asks_for, candidates};
 use super::opt_in::SourceMarks;
 use super::record::EventTag;
-use super::rules::Rules;
+use super::rules::{OnAbsence, Rules};
 use super::source::{Namespace, SourceKind, SourceRef};
 use super::version::Version;
 use super::workload::Workload;
@@ -60,6 +60,7 @@ impl SeenSources {
         };
         let mut sources = self.asked_for(workload, rules);
         sources.retain(|source| !is_known(source));
+        sources.extend(self.vanished(workload, rules));
         let to_tell = workload.has_reverts_to_tell([sweep].into_iter());
         if let Some(record) = record.filter(|record| to_tell || record.cause.event == *sweep) {
             let told = record.cause.changed.iter();
@@ -67,6 +68,21 @@ impl SeenSources {
             sources.extend(told.filter(|source| rules.scope.source(source).is_ok()));
         }
         sources
+    }
+
+    /// The sources that are not there, where that is of interest and the record does not know it.
+    fn vanished(&self, workload: &Workload, rules: &Rules) -> Vec<SourceRef> {
+        if !rules.absence.is_watched() {
+            return Vec::new();
+        }
+        let is_known = |source: &SourceRef| match (&workload.record, rules.absence.on_delete) {
+            (None, _) => false,
+            (Some(record), OnAbsence::Reload) => record.is_gone(source),
+            (Some(record), OnAbsence::Nothing) => record.names(source),
+        };
+        let may_count = |source: &SourceRef| asks_for(workload, source, SourceMarks::unread()).is_ok();
+        let gone = candidates(workload, rules).into_iter().filter(|source| self.get(source).is_none());
+        gone.filter(|source| may_count(source) && !is_known(source)).collect()
     }
 
     /// The sources that are there and count for a workload.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::digest::DigestKey;
 use super::opt_in::{AnnotationKeys, Unmarked};
 use super::rollout_way::{RevisionNames, Strategy};
-use super::rules::Rules;
+use super::rules::{Absence, OnAbsence, Rules};
 use super::scope::Scope;
 use super::source::{Namespace, SourceKind, SourceRef};
 use super::source_object::SourceObject;
@@ -20,6 +20,7 @@ pub(crate) fn rules() -> Rules {
         kinds: WORKLOAD_KINDS.iter().collect(),
         strategy: Strategy::Annotations,
         revision_names: RevisionNames::Kept,
+        absence: Absence { on_create: OnAbsence::Nothing, on_delete: OnAbsence::Nothing },
         digest_key: DigestKey::new(b"test"),
         scope: Scope::default(),
     }
