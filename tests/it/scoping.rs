@@ -159,6 +159,8 @@ async fn with_listed_namespaces_nothing_is_asked_of_all() {
         let of_all: Vec<_> =
             cluster.requests().into_iter().filter(|request| !request.contains("/namespaces/")).collect();
         assert_eq!(of_all, Vec::<String>::new(), "{variables:?}");
+        let lists_shop = cluster.requests().iter().any(|request| request.contains("/namespaces/shop/"));
+        assert_eq!(lists_shop, rolled_out != (0, 0), "{variables:?}");
     }
 }
 
