@@ -63,6 +63,7 @@ fn keys() -> AnnotationKeys {
         search: key("search"),
         matched: key("match"),
         ignore: key("ignore"),
+        rollout_strategy: key("rollout-strategy"),
         config_map: of_kind("c"),
         secret: of_kind("s"),
     }

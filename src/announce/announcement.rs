@@ -125,7 +125,7 @@ impl Announcement {
 
 fn one(notice: &Notice, style: &Style, detail: Detail) -> Announcement {
     let (tone, verb, message) = match &notice.outcome {
-        NoticedOutcome::Reloaded => (Tone::Done, "Reloaded", None),
+        NoticedOutcome::Reloaded => (Tone::Done, "Reloaded", notice.note.clone()),
         NoticedOutcome::Failed { message } => (Tone::Failed, "Reload failed:", message.clone()),
     };
     let mut title = vec![Span::Strong(verb.to_owned()), plain(" "), name(workload(notice))];

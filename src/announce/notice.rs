@@ -42,6 +42,8 @@ pub struct Notice {
     pub sources: Vec<NoticedSource>,
     /// Why the sources count for the workload: a word of docs/events.md, or one that a later version says.
     pub reason: Option<String>,
+    /// What people should know about a rollout: one line.
+    pub note: Option<String>,
     /// When it happened.
     pub at: Option<Timestamp>,
     /// A page about the workload.
@@ -99,6 +101,8 @@ struct Report {
     reason: Option<String>,
     #[serde(default, deserialize_with = "text")]
     message: Option<String>,
+    #[serde(default, deserialize_with = "text")]
+    note: Option<String>,
     #[serde(default, deserialize_with = "text")]
     at: Option<String>,
     #[serde(default, deserialize_with = "text")]
@@ -159,6 +163,7 @@ impl Notice {
             name: named(name, "name").ok_or(NoticeError::NoWorkload)?,
             sources: report.sources.into_iter().flatten().filter_map(Source::noticed).collect(),
             reason: report.reason.and_then(|text| clean(&text, 60)),
+            note: report.note.and_then(|text| clean_message(&text, LONGEST_MESSAGE)),
             at: report.at.and_then(|text| text.parse().ok()).or_else(|| {
                 let time = event.time()?;
                 Timestamp::from_second(time.timestamp()).ok()

@@ -16,6 +16,7 @@ pub(super) fn annotation_keys(ours: &Ours) -> Result<AnnotationKeys, SettingsErr
         ("CONFROLL_AUTO_SEARCH_ANNOTATION", &ours.auto_search_annotation, &mut keys.search),
         ("CONFROLL_SEARCH_MATCH_ANNOTATION", &ours.search_match_annotation, &mut keys.matched),
         ("CONFROLL_IGNORE_ANNOTATION", &ours.ignore_annotation, &mut keys.ignore),
+        ("CONFROLL_ROLLOUT_STRATEGY_ANNOTATION", &ours.rollout_strategy_annotation, &mut keys.rollout_strategy),
         ("CONFROLL_CONFIGMAP_AUTO_ANNOTATION", &ours.configmap_auto_annotation, &mut keys.config_map.auto),
         ("CONFROLL_CONFIGMAP_ANNOTATION", &ours.configmap_annotation, &mut keys.config_map.named),
         ("CONFROLL_CONFIGMAP_EXCLUDE_ANNOTATION", &ours.configmap_exclude_annotation, &mut keys.config_map.exclude),

@@ -1,8 +1,8 @@
-//! Every call to the API server: reads, lists, reads of the past, patches.
+//! Calls to the API server, and what is asked of sources: reads, lists, reads of the past.
 //!
 //! Invariants: every call has a deadline; at most so many are on their way at once; an answer is parsed here and
 //! never by the client library, which would log it where it does not parse; no error quotes an object.
-//! Left out: what the answers mean.
+//! Left out: workloads (cluster_workloads.rs), lists of all namespaces (cluster_wide.rs), and what the answers mean.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,19 +15,16 @@ use kube::Client;
 use kube::client::Body;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::cluster_error::{Call, ClusterError};
 use super::config::Pace;
-use crate::reload::refusal::FIELD_MANAGER;
+use super::served_kinds::ServedKinds;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceKind, SourceRef};
 use crate::reload::source_object::{ShapeError, SourceObject};
 use crate::reload::version::Version;
-use crate::reload::workload::{Workload, WorkloadId};
-use crate::reload::workload_kind::WorkloadKind;
 
 /// How many objects a page of a LIST holds: bounds the memory of the largest answer.
 const PAGE: usize = 500;
@@ -48,7 +45,8 @@ pub struct Cluster {
     deadline: Duration,
     reads: Arc<Semaphore>,
     lists: Arc<Semaphore>,
-    patches: Arc<Semaphore>,
+    pub(super) patches: Arc<Semaphore>,
+    pub(super) served: Arc<ServedKinds>,
 }
 
 impl Cluster {
@@ -62,6 +60,7 @@ impl Cluster {
             reads: Arc::new(Semaphore::new(READS)),
             lists: Arc::new(Semaphore::new(LISTS)),
             patches: Arc::new(Semaphore::new(pace.patches)),
+            served: Arc::default(),
         }
     }
 
@@ -111,69 +110,6 @@ impl Cluster {
         self.pages(call, collection, METADATA_LIST, take_page).await
     }
 
-    /// All workloads of a kind in a namespace. One that cannot be read is logged and left out.
-    ///
-    /// Whole objects, not metadata: an opt-in may stand on the pod template alone. The list is of a time after the call
-    /// began: kube-apiserver takes it from its cache, which asks etcd at most every 100 ms how far it must be; so it
-    /// takes 2 ms where no other list was asked for just before, and up to 100 ms otherwise.
-    pub async fn workloads(
-        &self,
-        kind: &'static WorkloadKind,
-        namespace: &Namespace,
-    ) -> Result<Vec<Workload>, ClusterError> {
-        let mut workloads = Vec::new();
-        self.each_workload(kind, Some(namespace), |workload| workloads.push(workload)).await?;
-        Ok(workloads)
-    }
-
-    /// All workloads of a kind, of one namespace or, without one, of all, page by page; each is given to `take`.
-    pub async fn each_workload(
-        &self,
-        kind: &'static WorkloadKind,
-        namespace: Option<&Namespace>,
-        mut take: impl FnMut(Workload),
-    ) -> Result<(), ClusterError> {
-        let (call, collection) = match namespace {
-            Some(namespace) => (Call::new("list", kind.plural, namespace), kind.collection_path(namespace.as_str())),
-            None => (Call::everywhere("list", kind.plural), kind.cluster_path()),
-        };
-        let take_page = |json: &str| {
-            let page = Workload::read_page(kind, namespace, json, &self.rules)?;
-            for error in page.unreadable {
-                tracing::error!(%error, "a workload is left out");
-            }
-            page.workloads.into_iter().for_each(&mut take);
-            Ok(page.next)
-        };
-        self.pages(&call, &collection, JSON, take_page).await
-    }
-
-    /// A workload as it is now; `None` if there is none.
-    pub async fn workload(&self, id: &WorkloadId) -> Result<Option<Workload>, ClusterError> {
-        let call = Call::new("get", id.kind.plural, &id.namespace);
-        let json = self.one(&call, &workload_path(id), JSON).await?;
-        json.map(|json| Ok(Workload::read(id.kind, &id.namespace, text(&json)?, &self.rules)?)).transpose()
-    }
-
-    /// A workload as it was at a version of the cluster; `None` if there was none.
-    pub async fn workload_at(&self, id: &WorkloadId, version: Version) -> Result<Option<Workload>, ClusterError> {
-        let call = Call::past("list", id.kind.plural, &id.namespace);
-        let collection = id.kind.collection_path(id.namespace.as_str());
-        let json = self.one_at(&call, &collection, &id.name, version).await?;
-        Ok(json.map(|json| Workload::read(id.kind, &id.namespace, &json, &self.rules)).transpose()?)
-    }
-
-    /// Sends a merge patch. It must hold its own precondition.
-    pub async fn patch(&self, id: &WorkloadId, patch: &Value) -> Result<(), ClusterError> {
-        let call = Call::new("patch", id.kind.plural, &id.namespace);
-        let _slot = self.patches.acquire().await.map_err(|_| ClusterError::Stopping)?;
-        let request = Request::patch(format!("{}?fieldManager={FIELD_MANAGER}", workload_path(id)))
-            .header(header::CONTENT_TYPE, "application/merge-patch+json")
-            .header(header::ACCEPT, METADATA)
-            .body(Body::from(patch.to_string().into_bytes()));
-        self.send(&call, request.map_err(|_| ClusterError::BadPath)?).await.map(|_| ())
-    }
-
     /// Waits for its turn behind all patches that wait now: for reads that hold up nobody, such as those for a report.
     pub async fn turn_behind_patches(&self) -> Option<SemaphorePermit<'_>> {
         self.patches.acquire().await.ok()
@@ -189,7 +125,7 @@ impl Cluster {
     }
 
     /// Reads a collection page by page. `take` gets each as JSON and gives back the token of the next.
-    async fn pages(
+    pub(super) async fn pages(
         &self,
         call: &Call,
         collection: &str,
@@ -208,7 +144,7 @@ impl Cluster {
     }
 
     /// The one object of a name in a collection as it was at a version, as JSON.
-    async fn one_at(
+    pub(super) async fn one_at(
         &self,
         call: &Call,
         collection: &str,
@@ -277,10 +213,6 @@ pub(super) fn sources_path(kind: SourceKind, namespace: &Namespace) -> String {
     format!("/api/v1/namespaces/{namespace}/{}", kind.plural())
 }
 
-fn workload_path(id: &WorkloadId) -> String {
-    format!("{}/{}", id.kind.collection_path(id.namespace.as_str()), id.name)
-}
-
-fn text(json: &Bytes) -> Result<&str, ClusterError> {
+pub(super) fn text(json: &Bytes) -> Result<&str, ClusterError> {
     std::str::from_utf8(json).map_err(|_| ClusterError::NotText)
 }

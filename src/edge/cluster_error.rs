@@ -103,9 +103,10 @@ pub enum ClusterError {
     #[error("the API server does not read earlier versions")]
     PastRefused,
     /// The server refuses the change itself, and would again.
-    #[error("the API server refuses the change: {message}")]
+    #[error("the API server refuses the change")]
     Refused {
-        /// Its own words.
+        /// Its own words, which an admission webhook may fill with values: shown to nobody before
+        /// [`without_values`](crate::reload::redaction::without_values).
         message: String,
     },
     /// The answer is not as Kubernetes writes it.
@@ -152,7 +153,7 @@ impl ClusterError {
             429 | 500..=599 => Self::Unavailable { call: call.to_string(), status },
             _ if call.tense == Tense::Past => Self::PastRefused,
             // A patch holds no value of a Secret; what is said of a read is about what was read.
-            _ if call.verb != "patch" => Self::Unavailable { call: call.to_string(), status },
+            _ if !matches!(call.verb, "patch" | "create") => Self::Unavailable { call: call.to_string(), status },
             _ => Self::Refused { message },
         }
     }

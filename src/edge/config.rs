@@ -14,9 +14,9 @@ use serde::Deserialize;
 
 use super::annotation_settings::annotation_keys;
 use super::callers::CallerRules;
-use super::scope_settings::scope;
+use super::scope_settings::{kinds, scope};
 use super::serve_variables::Ours;
-use super::setting_text::{at_start, cluster, count, duration, link, unmarked};
+use super::setting_text::{at_start, cluster, count, duration, link, revision_names, strategy, unmarked};
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
 use crate::reload::digest::DigestKey;
 use crate::reload::link::LinkTemplate;
@@ -116,6 +116,14 @@ impl Settings {
             rules: Rules {
                 annotations: annotation_keys(&ours)?,
                 unmarked,
+                kinds: kinds(&ours)?,
+                strategy: read("CONFROLL_RELOAD_STRATEGY", ours.reload_strategy.as_deref(), "annotations", strategy)?,
+                revision_names: read(
+                    "CONFROLL_REVISION_NAMES",
+                    ours.revision_names.as_deref(),
+                    "kept",
+                    revision_names,
+                )?,
                 digest_key: DigestKey::new(key.as_deref().unwrap_or(DigestKey::FIXED)),
                 scope: scope(&ours)?,
             },

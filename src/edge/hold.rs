@@ -240,6 +240,7 @@ mod tests {
             name: "api".to_owned(),
             sources: Vec::new(),
             reason: None,
+            note: None,
             at: None,
             link: None,
         };

@@ -19,6 +19,7 @@ use super::sources::{Present, Sources};
 use super::workload_run::WorkloadRun;
 use crate::reload::change::Occasion;
 use crate::reload::decision::{Comparison, Counted, ReadOrder, Settling, Skip, compare, counts, settling};
+use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceRef};
 use crate::reload::workload::{Workload, WorkloadId};
@@ -73,7 +74,7 @@ impl ReloadRun {
             everybody: new.values().chain(settled.values().flat_map(BTreeMap::values)).flatten().collect(),
             present: OnceCell::new(),
         };
-        let kinds = self.rules.scope.workload_kinds().map(|kind| self.run_kind(kind, &work));
+        let kinds = self.rules.kinds.iter().map(|kind| self.run_kind(kind, &work));
         join_all(kinds).await.into_iter().flatten().collect()
     }
 
@@ -100,6 +101,10 @@ impl ReloadRun {
         let mut unsettled = Vec::new();
         let mut runs = Vec::new();
         for workload in workloads {
+            if workload.way == RolloutWay::LeftAlone(Skip::StandIn) {
+                self.end_stand_in(&workload.id, work).await;
+                continue;
+            }
             let waited = work.settled.get(&workload.id);
             let hits = self.hits(&workload, work.new, waited, present);
             if hits.is_empty() {
@@ -121,6 +126,14 @@ impl ReloadRun {
         }
         join_all(runs).await;
         unsettled
+    }
+
+    /// Ends what another process began.
+    async fn end_stand_in(&self, id: &WorkloadId, work: &Work<'_>) {
+        if let Err(error) = self.cluster.end_stand_in(id).await {
+            tracing::error!(%error, namespace = id.namespace.as_str(), workload.name = id.name, "a Job could not be made again yet");
+            give_back(work.everybody.iter().copied());
+        }
     }
 
     /// The sources that count for a workload, of those that events name: new ones, and those that waited for it.
@@ -193,7 +206,8 @@ impl ReloadRun {
             Vec::new()
         });
         for workload in &workloads {
-            for problem in workload.opt_in.problems() {
+            let problems = workload.opt_in.problems().map(ToString::to_string);
+            for problem in problems.chain(workload.problems.iter().cloned()) {
                 tracing::warn!(namespace, workload.kind = kind.kind, workload.name = workload.id.name, "{problem}");
             }
         }

@@ -18,7 +18,7 @@ use crate::reload::content::ChangedKeys;
 use crate::reload::decision::Counted;
 use crate::reload::link::LinkTemplate;
 use crate::reload::record::Record;
-use crate::reload::report::{Outcome, ReloadReport, ReportedSource};
+use crate::reload::report::{Outcome, ReloadReport, ReportedSource, ReportedWorkload};
 use crate::reload::rules::Rules;
 use crate::reload::source::SourceRef;
 use crate::reload::source_object::SourceObject;
@@ -55,13 +55,13 @@ impl Reporter {
     /// Tells what became of a workload; its events are answered when that is done.
     pub fn tell(
         &self,
-        workload: WorkloadId,
+        workload: ReportedWorkload,
         outcome: Outcome,
         changed: Vec<SourceNow>,
         record: &Record,
         triggers: Vec<Trigger>,
     ) {
-        self.log(&workload, &outcome, &changed);
+        self.log(&workload.id, &outcome, &changed);
         if !self.outbox.has_sink() {
             return;
         }
@@ -98,7 +98,7 @@ impl Reporter {
         let changed = record.cause.changed.iter().filter_map(|source| SourceRef::from_display(namespace, source));
         let sources =
             changed.map(|source| ReportedSource { source, reason: None, keys: ChangedKeys::default() }).collect();
-        let (workload, identity) = (workload.id.clone(), record.tag());
+        let (workload, identity) = (ReportedWorkload::of(workload), record.tag());
         let report = ReloadReport { workload, outcome: Outcome::Reloaded, sources, at: now(), identity };
         let reporter = self.clone();
         tokio::spawn(async move { reporter.send(&report, &triggers).await });
@@ -115,7 +115,7 @@ impl Reporter {
                 self.metrics.reload_event("failed");
                 tracing::error!(
                     error,
-                    workload.name = report.workload.name,
+                    workload.name = report.workload.id.name,
                     "a reload event was not sent; it will be when its event comes again"
                 );
                 give_back(triggers);

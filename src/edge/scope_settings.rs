@@ -10,15 +10,11 @@ use super::variables::{SettingsError, unreadable, written};
 use crate::reload::label_selector::LabelSelector;
 use crate::reload::scope::{IgnoredSources, Scope};
 use crate::reload::source::{Namespace, check_source_name};
-use crate::reload::workload_kind::WORKLOAD_KINDS;
-
-/// Kinds that the peer's setting knows; taken whether or not the table has them.
-const PEERS_KINDS: [(&str, &str); 2] = [("Job", "jobs"), ("CronJob", "cronjobs")];
+use crate::reload::workload_kind::{WORKLOAD_KINDS, WorkloadKind};
 
 /// Reads what is looked at.
 pub(super) fn scope(ours: &Ours) -> Result<Scope, SettingsError> {
     const SECRETS: &str = "CONFROLL_IGNORE_SECRETS";
-    const KINDS: &str = "CONFROLL_IGNORED_WORKLOAD_TYPES";
     let listed = set("CONFROLL_NAMESPACES", ours.namespaces.as_deref(), namespaces)?;
     let ignored = set("CONFROLL_IGNORE_NAMESPACES", ours.ignore_namespaces.as_deref(), namespaces)?;
     let config_maps = set("CONFROLL_IGNORE_CONFIGMAPS", ours.ignore_configmaps.as_deref(), sources)?;
@@ -30,7 +26,6 @@ pub(super) fn scope(ours: &Ours) -> Result<Scope, SettingsError> {
         source_selector: set("CONFROLL_RESOURCE_LABEL_SELECTOR", ours.resource_label_selector.as_deref(), selector)?,
         ignored_config_maps: config_maps.unwrap_or_default(),
         ignored_secrets: secrets.unwrap_or_default(),
-        ignored_workload_kinds: set(KINDS, ours.ignored_workload_types.as_deref(), kinds)?.unwrap_or_default(),
     };
     if scope.ignored_config_maps == IgnoredSources::All && scope.ignored_secrets == IgnoredSources::All {
         return Err(unreadable(SECRETS, "is true, as is CONFROLL_IGNORE_CONFIGMAPS; then nothing is left to look at"));
@@ -39,10 +34,24 @@ pub(super) fn scope(ours: &Ours) -> Result<Scope, SettingsError> {
         let problem = "names every namespace of CONFROLL_NAMESPACES; then nothing is left to look at";
         return Err(unreadable("CONFROLL_IGNORE_NAMESPACES", problem));
     }
-    if scope.workload_kinds().next().is_none() {
-        return Err(unreadable(KINDS, "names every kind that there is; then nothing is left to roll out"));
-    }
     Ok(scope)
+}
+
+/// Reads which kinds of workload are looked at: those of the table and further ones, but those that are ignored.
+pub(super) fn kinds(ours: &Ours) -> Result<Vec<&'static WorkloadKind>, SettingsError> {
+    const IGNORED: &str = "CONFROLL_IGNORED_WORKLOAD_TYPES";
+    let further = set("CONFROLL_KINDS", ours.kinds.as_deref(), rows)?.unwrap_or_default();
+    let table: Vec<_> = WORKLOAD_KINDS.iter().chain(further).collect();
+    let ignored = set(IGNORED, ours.ignored_workload_types.as_deref(), |text| named(text, &table))?.unwrap_or_default();
+    let kinds: Vec<_> = table.into_iter().filter(|kind| !ignored.contains(kind)).collect();
+    if kinds.is_empty() {
+        return Err(unreadable(IGNORED, "names every kind that there is; then nothing is left to roll out"));
+    }
+    Ok(kinds)
+}
+
+fn rows(text: &str) -> Result<Vec<&'static WorkloadKind>, String> {
+    entries(text)?.into_iter().map(|row| WorkloadKind::read(row).map_err(|error| error.to_string())).collect()
 }
 
 /// Reads a variable where it is set.
@@ -96,20 +105,21 @@ fn selector(text: &str) -> Result<LabelSelector, String> {
     LabelSelector::parse(text).map_err(|error| format!("is no label selector: {error}"))
 }
 
-/// Kinds by their name or plural, in any case: `jobs`, `CronJob`.
-fn kinds(text: &str) -> Result<BTreeSet<String>, String> {
-    let of_table = WORKLOAD_KINDS.iter().map(|kind| (kind.kind, kind.plural));
-    let known: Vec<_> = of_table.chain(PEERS_KINDS).collect();
-    let read = |entry: &str| {
+/// Kinds by their name or plural, in any case: `jobs`, `CronJob`. A name may stand for several.
+fn named(text: &str, table: &[&'static WorkloadKind]) -> Result<BTreeSet<&'static WorkloadKind>, String> {
+    let mut named = BTreeSet::new();
+    for entry in entries(text)? {
         let is_named =
-            |(kind, plural): &&(&str, &str)| entry.eq_ignore_ascii_case(kind) || entry.eq_ignore_ascii_case(plural);
-        known.iter().find(is_named).map(|(kind, _)| (*kind).to_owned()).ok_or_else(|| {
-            let plurals: BTreeSet<_> = known.iter().map(|(_, plural)| *plural).collect();
+            |kind: &&&WorkloadKind| entry.eq_ignore_ascii_case(kind.kind) || entry.eq_ignore_ascii_case(kind.plural);
+        let before = named.len();
+        named.extend(table.iter().filter(is_named).copied());
+        if named.len() == before && !named.iter().any(|kind| is_named(&kind)) {
+            let plurals: BTreeSet<_> = table.iter().map(|kind| kind.plural).collect();
             let plurals: Vec<_> = plurals.into_iter().collect();
-            format!("lists what is no kind of workload; there are {}", plurals.join(", "))
-        })
-    };
-    entries(text)?.into_iter().map(read).collect()
+            return Err(format!("lists what is no kind of workload; there are {}", plurals.join(", ")));
+        }
+    }
+    Ok(named)
 }
 
 #[cfg(test)]
@@ -124,13 +134,15 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_named_in_any_case_and_number_and_those_of_the_peer_are_always_known() {
+    fn kinds_are_named_in_any_case_and_number() {
         for text in ["deployments", "Deployment", " DEPLOYMENTS ,", "jobs,deployment,CronJobs"] {
-            let scope = read(|ours| ours.ignored_workload_types = Some(text.to_owned())).unwrap();
-            assert!(scope.workload_kinds().all(|kind| kind.kind != "Deployment"), "{text}");
-            assert!(scope.workload_kinds().any(|kind| kind.kind == "StatefulSet"), "{text}");
+            let ours = Ours { ignored_workload_types: Some(text.to_owned()), ..Ours::default() };
+            let kinds = kinds(&ours).unwrap();
+            assert!(kinds.iter().all(|kind| kind.kind != "Deployment"), "{text}");
+            assert!(kinds.iter().any(|kind| kind.kind == "StatefulSet"), "{text}");
         }
-        let refused = read(|ours| ours.ignored_workload_types = Some("jobs,pods".to_owned())).unwrap_err();
+        let ours = Ours { ignored_workload_types: Some("jobs,pods".to_owned()), ..Ours::default() };
+        let refused = kinds(&ours).unwrap_err();
         for known in ["jobs", "cronjobs", "deployments", "statefulsets", "daemonsets"] {
             assert!(refused.to_string().contains(known), "{refused}");
         }

@@ -20,6 +20,10 @@ pub(super) struct Ours {
     pub(super) request_deadline: Option<String>,
     pub(super) longest_body: Option<String>,
     pub(super) auto_reload_all: Option<String>,
+    pub(super) reload_strategy: Option<String>,
+    pub(super) revision_names: Option<String>,
+    pub(super) kinds: Option<String>,
+    pub(super) rollout_strategy_annotation: Option<String>,
     pub(super) sweep_at_start: Option<String>,
     pub(super) audience: Option<String>,
     pub(super) callers: Option<String>,
@@ -83,6 +87,18 @@ What is looked at:
   CONFROLL_AUTO_RELOAD_ALL          --auto-reload-all
       reload workloads without annotations [false]
 
+  CONFROLL_KINDS
+      further kinds of workloads: group/version/Kind:plural=path.to.template,
+      such as apps.kruise.io/v1alpha1/CloneSet:clonesets=spec.template [none]
+
+How workloads are rolled out:
+  CONFROLL_RELOAD_STRATEGY          --reload-strategy
+      what is changed in pod templates: annotations; env-vars; or restart, as
+      kubectl rollout restart does [annotations]
+  CONFROLL_REVISION_NAMES
+      kept: a Knative Service that names its Revision is not rolled out;
+      generated: it gets another name [kept]
+
 How annotations are called:
   CONFROLL_AUTO_ANNOTATION               --auto-annotation
       [reloader.stakater.com/auto]
@@ -106,6 +122,8 @@ How annotations are called:
       [secrets.exclude.reloader.stakater.com/reload]
   CONFROLL_RELOAD_ANNOTATION
       [reloader.stakater.com/reload]
+  CONFROLL_ROLLOUT_STRATEGY_ANNOTATION
+      [reloader.stakater.com/rollout-strategy]
 
 How it works:
   KUBECONFIG                 the cluster, where the process does not run in it

@@ -14,6 +14,7 @@ use crate::announce::text::clean;
 use crate::announce::webhook::EventMode;
 use crate::reload::link::LinkTemplate;
 use crate::reload::opt_in::Unmarked;
+use crate::reload::rollout_way::{RevisionNames, Strategy};
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     go_duration::parse(text).map_err(|error| error.to_string())
@@ -25,6 +26,14 @@ pub(super) fn count(text: &str) -> Result<usize, String> {
 
 pub(super) fn unmarked(text: &str) -> Result<Unmarked, String> {
     one_of(text, &[("true", Unmarked::Reloaded), ("false", Unmarked::LeftAlone)])
+}
+
+pub(super) fn strategy(text: &str) -> Result<Strategy, String> {
+    one_of(text, &Strategy::ALL)
+}
+
+pub(super) fn revision_names(text: &str) -> Result<RevisionNames, String> {
+    one_of(text, &[("kept", RevisionNames::Kept), ("generated", RevisionNames::Generated)])
 }
 
 pub(super) fn shown_keys(text: &str) -> Result<ShownKeys, String> {

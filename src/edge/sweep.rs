@@ -16,7 +16,9 @@ use super::cluster_error::ClusterError;
 use super::lane::{EventOutcome, Lanes, Ticket};
 use super::metrics::Metrics;
 use crate::reload::change::{Change, Occasion};
+use crate::reload::decision::Skip;
 use crate::reload::record::EventTag;
+use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceKind, SourceRef};
 use crate::reload::sweep::SeenSources;
@@ -66,10 +68,14 @@ impl Sweep {
             self.cluster.see_sources(kind, &places, &mut seen).await?;
         }
         let mut found: BTreeMap<Namespace, BTreeSet<SourceRef>> = BTreeMap::new();
-        for kind in self.rules.scope.workload_kinds() {
+        let mut stand_ins = Vec::new();
+        for kind in self.rules.kinds.iter().copied() {
             let mut take = |workload: Workload| {
                 if !places.contain(&workload.id.namespace) {
                     return;
+                }
+                if workload.way == RolloutWay::LeftAlone(Skip::StandIn) {
+                    stand_ins.push(workload.id.clone());
                 }
                 for source in seen.to_look_at(&workload, event, &self.rules) {
                     found.entry(source.namespace.clone()).or_default().insert(source);
@@ -78,6 +84,9 @@ impl Sweep {
             for namespace in places.lists() {
                 self.cluster.each_workload(kind, namespace, &mut take).await?;
             }
+        }
+        for id in &stand_ins {
+            self.cluster.end_stand_in(id).await?;
         }
         Ok(found)
     }

@@ -18,8 +18,9 @@ use crate::reload::record::{Cause, EventTag, Record};
 use crate::reload::record_room::Fit;
 use crate::reload::redaction::without_values;
 use crate::reload::refusal::Reverted;
-use crate::reload::report::Outcome;
-use crate::reload::rollout::{merge_patch, record_patch};
+use crate::reload::report::{Outcome, ReportedWorkload};
+use crate::reload::rollout::{Patch, Rollout, record_patch};
+use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
 use crate::reload::source::SourceRef;
 use crate::reload::workload::Workload;
@@ -63,7 +64,7 @@ impl<'a> WorkloadRun<'a> {
 
     /// Does the work. What fails and may work later is noted on the tickets.
     pub async fn bring_up_to_date(self, workload: Workload) {
-        let id = workload.id.clone();
+        let (id, reported) = (workload.id.clone(), ReportedWorkload::of(&workload));
         match self.attempts(workload).await {
             Ok(Attempt::Skipped(skip)) => {
                 self.run.metrics.skip(skip);
@@ -84,11 +85,11 @@ impl<'a> WorkloadRun<'a> {
                 );
             }
             Ok(Attempt::Patched(changed, record)) => {
-                self.run.reporter.tell(id, Outcome::Reloaded, changed, &record, self.triggers);
+                self.run.reporter.tell(reported, Outcome::Reloaded, changed, &record, self.triggers);
             }
             Ok(Attempt::Refused(refusal)) => {
                 let Refusal { changed, rollout, message, .. } = refusal;
-                self.run.reporter.tell(id, Outcome::failed(&message), changed, &rollout, self.triggers);
+                self.run.reporter.tell(reported, Outcome::failed(&message), changed, &rollout, self.triggers);
             }
             Err(error) => {
                 let (kind, name) = (id.kind.kind, id.name.as_str());
@@ -145,17 +146,22 @@ impl<'a> WorkloadRun<'a> {
         let Some(cause) = by_change.or(by_sweep) else { return Ok(Attempt::Skipped(skipped)) };
         let cause = Cause::new(cause.change.event.clone(), Vec::new());
         let mut record = look.observe(workload, &mut changed, &unchanged, cause, order).await?;
-        if !changed.is_empty() {
+        if !changed.is_empty() && matches!(workload.way, RolloutWay::Template(_)) {
             record.replaces(workload);
         }
         Self::make_fit(&mut record, workload);
-        let objection = workload.reverted.as_ref().and_then(Reverted::objection);
+        let objection = match workload.way {
+            RolloutWay::Blocked(_, problem) => Some(problem.to_owned()),
+            _ => workload.reverted.as_ref().and_then(Reverted::objection),
+        };
         match (changed.is_empty(), objection) {
             (false, None) => self.roll_out(workload, changed, record).await,
             (false, Some(objection)) => Ok(self.refused(workload, changed, record, objection)),
             (true, _) if by_sweep.is_none() => Ok(Attempt::Skipped(skipped)),
-            (true, Some(objection)) => self.tell_of_reverts(workload, unchanged, record, objection).await,
-            (true, None) => self.note(workload, record).await,
+            (true, Some(objection)) if workload.reverted.is_some() => {
+                self.tell_of_reverts(workload, unchanged, record, objection).await
+            }
+            (true, _) => self.note(workload, record).await,
         }
     }
 
@@ -178,9 +184,14 @@ impl<'a> WorkloadRun<'a> {
         changed: Vec<SourceNow>,
         record: Record,
     ) -> Result<Attempt, ClusterError> {
-        let Some(first) = changed.first() else { return Ok(Attempt::Skipped(Skip::AlreadyCurrent)) };
-        let patch = merge_patch(workload, &first.object.source, first.counted.digest, &record, now());
-        match self.cluster().patch(&workload.id, &patch).await {
+        let digests: Vec<_> = changed.iter().map(|now| (now.object.source.clone(), now.counted.digest)).collect();
+        let rollout = Rollout { workload, changed: &digests, record: &record, at: now() };
+        let done = match &workload.way {
+            RolloutWay::RunJob(_) => self.cluster().run_job(&rollout).await,
+            RolloutWay::JobAgain(_) => self.cluster().make_job_again(&rollout).await,
+            _ => self.cluster().patch(&workload.id, &rollout.patch()).await,
+        };
+        match done {
             Ok(()) => Ok(Attempt::Patched(changed, record)),
             Err(ClusterError::NotFound) => Ok(Attempt::Skipped(Skip::WorkloadGone)),
             Err(ClusterError::Refused { message }) => {
@@ -232,7 +243,8 @@ impl<'a> WorkloadRun<'a> {
         let (older, key) = (workload.record.as_ref(), &self.rules().digest_key);
         let mut record = refusal.rollout.as_refused(older, refusal.event.clone(), key);
         Self::make_fit(&mut record, workload);
-        if let Err(error) = self.cluster().patch(&workload.id, &record_patch(workload, &record)).await {
+        let patch = Patch::Merge(record_patch(workload, &record));
+        if let Err(error) = self.cluster().patch(&workload.id, &patch).await {
             tracing::debug!(%error, workload.name = workload.id.name, "a refusal could not be noted");
         }
     }
@@ -246,7 +258,8 @@ impl<'a> WorkloadRun<'a> {
             // The event of the last rollout must still find itself here when it comes again.
             record.keep_rollout(older);
         }
-        match self.cluster().patch(&workload.id, &record_patch(workload, &record)).await {
+        let patch = Patch::Merge(record_patch(workload, &record));
+        match self.cluster().patch(&workload.id, &patch).await {
             Ok(()) => Ok(Attempt::Recorded),
             Err(ClusterError::NotFound) => Ok(Attempt::Skipped(Skip::WorkloadGone)),
             Err(ClusterError::Refused { .. }) => Ok(Attempt::Skipped(Skip::RecordRefused)),

@@ -9,12 +9,13 @@ use super::digest::Digest;
 use super::opt_in::{self, Answer, Reason, SourceMarks};
 use super::record::Known;
 use super::references::Keys;
+use super::rollout_way::RolloutWay;
 use super::rules::Rules;
 use super::scope::OutOfScope;
 use super::source::{SourceKind, SourceRef};
 use super::source_object::SourceObject;
 use super::version::Version;
-use super::workload::{Owner, Workload};
+use super::workload::Workload;
 
 /// What a source means to a workload for which it counts.
 #[derive(Clone, Debug)]
@@ -50,6 +51,16 @@ pub enum Skip {
     RecordRefused,
     /// The rollout was refused before, which was told.
     RefusedBefore,
+    /// A CronJob owns the Job: it is the CronJob that is rolled out.
+    OwnedByCronJob,
+    /// The CronJob is suspended: it runs no Job.
+    Suspended,
+    /// The Job is to be made again only while it is at work, and is not.
+    JobFinished,
+    /// The Job is never to be made again.
+    JobLeftAlone,
+    /// The Job keeps the place of one that is being made again.
+    StandIn,
 }
 
 impl Skip {
@@ -67,14 +78,19 @@ impl Skip {
             Self::BornLater => "born_later",
             Self::RecordRefused => "record_refused",
             Self::RefusedBefore => "refused_before",
+            Self::OwnedByCronJob => "owned_by_cron_job",
+            Self::Suspended => "suspended",
+            Self::JobFinished => "job_finished",
+            Self::JobLeftAlone => "job_left_alone",
+            Self::StandIn => "stand_in",
         }
     }
 }
 
 /// Why a source of these marks counts for a workload, whatever is in it; or why it does not.
 pub fn asks_for(workload: &Workload, source: &SourceRef, marks: SourceMarks) -> Result<Reason, Skip> {
-    if workload.owner == Owner::KnativeRevision {
-        return Err(Skip::OwnedByKnativeRevision);
+    if let RolloutWay::LeftAlone(skip) = workload.way {
+        return Err(skip);
     }
     marks.scope().map_err(Skip::OutOfScope)?;
     match workload.opt_in.asks_for(source.kind, source.name(), &marks, workload.usage(source)) {

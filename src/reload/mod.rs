@@ -9,7 +9,8 @@
 //!     counts() ─ does this source matter to this workload, and why   decision.rs
 //!     compare() ─ Same, Changed, or only the past can tell           decision.rs
 //!     judge() ─ what an earlier version of the source tells          past.rs
-//!   merge_patch() ─ the rollout, with the new Record                 rollout.rs
+//!   RolloutWay ─ how: by a template, a restart, a Job                 rollout_way.rs
+//!   Rollout ─ the patch, with the new Record; or a Job               rollout.rs, env_vars.rs, job.rs
 //!   without_values() ─ a refusal that quotes no Secret              redaction.rs
 //!     objection() ─ why a rollout is not made again and again        refusal.rs
 //!   ReloadReport ─ what became of it, as a CloudEvent                report.rs, link.rs
@@ -23,9 +24,11 @@ pub mod change;
 pub mod content;
 pub mod decision;
 pub mod digest;
+pub mod env_vars;
 mod go_class;
 mod go_property;
 pub mod go_regex;
+pub mod job;
 pub mod label_selector;
 pub mod link;
 mod mounts;
@@ -42,6 +45,7 @@ pub mod references;
 pub mod refusal;
 pub mod report;
 pub mod rollout;
+pub mod rollout_way;
 pub mod rules;
 pub mod scope;
 pub mod source;

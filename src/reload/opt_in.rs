@@ -30,6 +30,8 @@ pub struct AnnotationKeys {
     pub matched: String,
     /// On a source: never reload anything.
     pub ignore: String,
+    /// On a workload: how it is rolled out.
+    pub rollout_strategy: String,
     /// The keys for ConfigMaps.
     pub config_map: KindKeys,
     /// The keys for Secrets.
@@ -61,6 +63,7 @@ impl Default for AnnotationKeys {
             search: key("search"),
             matched: key("match"),
             ignore: key("ignore"),
+            rollout_strategy: key("rollout-strategy"),
             config_map: of_kind("configmap"),
             secret: of_kind("secret"),
         }

@@ -19,6 +19,12 @@ pub struct PodTemplate {
 }
 
 impl PodTemplate {
+    /// The name of the template, which only a Revision's has.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.metadata.name.as_deref()
+    }
+
     /// The annotations of the pods.
     #[must_use]
     pub fn annotations(&self) -> &BTreeMap<String, String> {
@@ -29,6 +35,7 @@ impl PodTemplate {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct Metadata {
+    name: Option<String>,
     #[serde(deserialize_with = "nulls_as_empty")]
     annotations: BTreeMap<String, String>,
 }
@@ -62,6 +69,8 @@ pub(super) struct Container {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct EnvVar {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) name: String,
     pub(super) value_from: Option<ValueFrom>,
 }
 

@@ -134,6 +134,12 @@ impl Record {
         self.sources.get(&source.to_string()).filter(|_| self.speaks_of(key)).map(|entry| entry.version)
     }
 
+    /// The digest of what counts of a source, as it was last seen.
+    #[must_use]
+    pub fn digest(&self, source: &SourceRef) -> Option<Digest> {
+        self.sources.get(&source.to_string()).map(|entry| entry.digest)
+    }
+
     /// Whether the workload was seen to run on a source at this version, by a digest that can be compared, or because the
     /// record had no room for it and stands for all that was there then.
     #[must_use]

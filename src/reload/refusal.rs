@@ -179,7 +179,7 @@ mod tests {
 
     use super::super::decision::{Comparison, ReadOrder, compare, counts};
     use super::super::record::OBSERVED;
-    use super::super::rollout::merge_patch;
+    use super::super::rollout::{Patch, Rollout};
     use super::super::testing::{app_at, config_map, deployment, rules, workload, workload_that_runs_on};
     use super::*;
 
@@ -190,7 +190,9 @@ mod tests {
         let mut record = Record::new(&rules.digest_key, Cause::new(EventTag::of("s", value), Vec::new()));
         record.note(&source.source, &counted.keys, source.version, counted.digest);
         record.replaces(&workload);
-        let patch = merge_patch(&workload, &source.source, counted.digest, &record, Timestamp::UNIX_EPOCH);
+        let changed = [(source.source, counted.digest)];
+        let rollout = Rollout { workload: &workload, changed: &changed, record: &record, at: Timestamp::UNIX_EPOCH };
+        let Patch::Merge(patch) = rollout.patch() else { panic!() };
         let mut json = json.clone();
         json["metadata"]["annotations"][OBSERVED] = patch["metadata"]["annotations"][OBSERVED].clone();
         json["spec"]["template"]["metadata"] = patch["spec"]["template"]["metadata"].clone();

@@ -15,7 +15,7 @@ use super::link::LinkTemplate;
 use super::opt_in::Reason;
 use super::record::tag;
 use super::source::SourceRef;
-use super::workload::WorkloadId;
+use super::workload::{Workload, WorkloadId};
 
 /// The type of the event for a workload that was rolled out.
 pub const RELOADED: &str = "dev.confroll.workload.reloaded.v1";
@@ -28,8 +28,8 @@ pub(crate) const LONGEST_MESSAGE: usize = 300;
 /// What became of one workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReloadReport {
-    /// Which workload.
-    pub workload: WorkloadId,
+    /// Which workload, and how it is rolled out.
+    pub workload: ReportedWorkload,
     /// Reloaded or not.
     pub outcome: Outcome,
     /// The sources whose content changed.
@@ -38,6 +38,25 @@ pub struct ReloadReport {
     pub at: Timestamp,
     /// What makes this report's id: other for every rollout, the same for one told twice.
     pub identity: String,
+}
+
+/// A workload as a report names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportedWorkload {
+    /// Which workload.
+    pub id: WorkloadId,
+    /// How it is rolled out.
+    pub strategy: &'static str,
+    /// What people should know about that.
+    pub note: Option<&'static str>,
+}
+
+impl ReportedWorkload {
+    /// What a report needs of a workload.
+    #[must_use]
+    pub fn of(workload: &Workload) -> Self {
+        Self { id: workload.id.clone(), strategy: workload.way.as_str(), note: workload.terms.pods.note() }
+    }
 }
 
 /// How it went.
@@ -76,6 +95,8 @@ struct Data<'a> {
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
     at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     link: Option<String>,
@@ -98,7 +119,7 @@ impl ReloadReport {
         cluster: &str,
         link: Option<&LinkTemplate>,
     ) -> Result<Event, cloudevents::event::EventBuilderError> {
-        let id = &self.workload;
+        let ReportedWorkload { id, strategy, note } = &self.workload;
         let (namespace, kind) = (id.namespace.as_str(), id.kind.kind);
         let (outcome, event_type, severity, message) = match &self.outcome {
             Outcome::Reloaded => ("reloaded", RELOADED, "info", None),
@@ -110,9 +131,10 @@ impl ReloadReport {
             namespace,
             workload: json!({ "apiVersion": id.kind.api_version(), "kind": kind, "name": id.name }),
             sources: self.sources.iter().map(ReportedSource::to_json).collect(),
-            strategy: "annotations",
+            strategy,
             reason: self.sources.iter().find_map(|source| source.reason).map(Reason::as_str),
             message,
+            note: note.filter(|_| self.outcome == Outcome::Reloaded),
             at: self.at.to_string(),
             link: link.map(|link| link.of(cluster, id)),
         };

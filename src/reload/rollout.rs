@@ -1,32 +1,139 @@
 //! A decision as the patch that its workload needs.
 //!
-//! Invariants: the patch holds the workload's uid and version, so that it is refused where either is another by
-//! then; the record goes in with it, so that a rollout and the memory of it are one write.
-//! Left out: sending it, and deciding again where it is refused (edge/reload_run.rs).
+//! Invariants: a patch holds the workload's uid and version, so that it is refused where either is another by then; the
+//! record goes in with it, so that a rollout and the memory of it are one write.
+//! Left out: sending it, and deciding again where it is refused (edge/workload_run.rs); Jobs (job.rs).
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use jiff::fmt::temporal::DateTimePrinter;
+use serde_json::{Value, json};
 
 use super::digest::Digest;
 use super::record::{OBSERVED, Record};
+use super::rollout_way::{RolloutWay, Strategy};
 use super::source::SourceRef;
-use super::workload::Workload;
+use super::workload::{HasAnnotations, Workload};
 
 /// The annotation that the peer writes on the pod template with its strategy `annotations`, and so do we: a tool that
 /// reads it works on.
 pub const LAST_RELOADED_FROM: &str = "reloader.stakater.com/last-reloaded-from";
+/// The annotation of `kubectl rollout restart`.
+const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 
-/// The merge patch that rolls out `workload` because `changed` has a content of `digest` now, and notes `record` on it.
-///
-/// `at` is written into the peer's annotation (whole seconds since 1970), which wants a time.
-#[must_use]
-pub fn merge_patch(workload: &Workload, changed: &SourceRef, digest: Digest, record: &Record, at: Timestamp) -> Value {
-    let mut annotations = Map::new();
-    annotations.insert(LAST_RELOADED_FROM.to_owned(), Value::String(last_reloaded_from(workload, changed, digest, at)));
-    let template = json!({ "metadata": { "annotations": annotations } });
-    let mut patch = workload.id.kind.template_path.iter().rev().fold(template, |inner, step| json!({ *step: inner }));
-    patch["metadata"] = noted(workload, record);
-    patch
+/// A patch, by its content type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Patch {
+    /// RFC 7396.
+    Merge(Value),
+    /// RFC 6902.
+    Operations(Vec<Value>),
+}
+
+/// What a rollout is for.
+pub struct Rollout<'a> {
+    /// Which workload.
+    pub workload: &'a Workload,
+    /// The sources whose content changed, with their digests; never empty.
+    pub changed: &'a [(SourceRef, Digest)],
+    /// What the workload runs on from now on.
+    pub record: &'a Record,
+    /// Written where a time is wanted: whole seconds.
+    pub at: Timestamp,
+}
+
+/// A change of a pod template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TemplateChange(Patch);
+
+impl TemplateChange {
+    /// Changes a template. `None` where it is another one than the change was made for.
+    pub(super) fn apply(&self, template: &mut Value) -> Option<()> {
+        match &self.0 {
+            Patch::Merge(patch) => json_patch::merge(template, patch),
+            Patch::Operations(operations) => {
+                let patch: json_patch::Patch = serde_json::from_value(json!(operations)).ok()?;
+                json_patch::patch(template, &patch).ok()?;
+            }
+        }
+        Some(())
+    }
+}
+
+impl Rollout<'_> {
+    /// The patch that rolls the workload out and notes the record.
+    #[must_use]
+    pub fn patch(&self) -> Patch {
+        match &self.workload.way {
+            RolloutWay::RestartAt => {
+                let mut patch = record_patch(self.workload, self.record);
+                patch["spec"] = json!({ "restartAt": self.seconds() });
+                Patch::Merge(patch)
+            }
+            way => self.on_template(self.template_change(way)),
+        }
+    }
+
+    /// What a way changes in the pod template.
+    #[must_use]
+    pub fn template_change(&self, way: &RolloutWay) -> TemplateChange {
+        let annotation =
+            |key: &str, value: String| Patch::Merge(json!({ "metadata": { "annotations": { key: value } } }));
+        TemplateChange(match way.strategy() {
+            Strategy::Annotations => annotation(LAST_RELOADED_FROM, self.last_reloaded_from()),
+            Strategy::Restart => annotation(RESTARTED_AT, self.seconds()),
+            Strategy::EnvVars => {
+                let changed: Vec<&SourceRef> = self.changed.iter().map(|(source, _)| source).collect();
+                Patch::Operations(self.workload.environments.operations(self.workload, &changed, self.record))
+            }
+        })
+    }
+
+    /// The change of the template as a patch of the whole workload.
+    fn on_template(&self, TemplateChange(change): TemplateChange) -> Patch {
+        let (workload, path) = (self.workload, self.workload.id.kind.template_path);
+        match change {
+            Patch::Merge(mut template) => {
+                if let Some(name) = workload.next_revision(self.record) {
+                    template["metadata"]["name"] = json!(name);
+                }
+                let mut patch = path.iter().rev().fold(template, |inner, step| json!({ *step: inner }));
+                patch["metadata"] = noted(workload, self.record);
+                Patch::Merge(patch)
+            }
+            Patch::Operations(mut operations) => {
+                let root = path.iter().fold(String::new(), |root, step| root + "/" + step);
+                for operation in &mut operations {
+                    let path = operation["path"].as_str().unwrap_or_default();
+                    operation["path"] = json!(format!("{root}{path}"));
+                }
+                if let Some(name) = workload.next_revision(self.record) {
+                    operations.push(json!({ "op": "replace", "path": format!("{root}/metadata/name"), "value": name }));
+                }
+                Patch::Operations([noted_by_operations(workload, self.record), operations].concat())
+            }
+        }
+    }
+
+    /// As Kubernetes writes times.
+    fn seconds(&self) -> String {
+        DateTimePrinter::new().precision(Some(0)).timestamp_to_string(&self.at)
+    }
+
+    /// The peer's annotation: the fields of its version 1.
+    fn last_reloaded_from(&self) -> String {
+        let Some((source, digest)) = self.changed.first() else { return String::new() };
+        let workload = self.workload;
+        let carriers: Vec<&str> = workload.carrier(source).into_iter().collect();
+        json!({
+            "type": source.kind.upper_case(),
+            "name": source.name(),
+            "namespace": source.namespace,
+            "hash": digest,
+            "containerRefs": carriers,
+            "observedAt": self.at.as_second(),
+        })
+        .to_string()
+    }
 }
 
 /// The merge patch that notes `record` on `workload` and rolls nothing out, as it leaves the pod template alone.
@@ -43,19 +150,19 @@ fn noted(workload: &Workload, record: &Record) -> Value {
     })
 }
 
-/// The peer's annotation: the fields of its version 1.
-fn last_reloaded_from(workload: &Workload, source: &SourceRef, digest: Digest, at: Timestamp) -> String {
-    let user = workload.usage(source).map(|usage| usage.carrier.as_str()).filter(|name| !name.is_empty());
-    let carriers: Vec<&str> = user.or_else(|| workload.references.default_carrier()).into_iter().collect();
-    json!({
-        "type": source.kind.upper_case(),
-        "name": source.name(),
-        "namespace": source.namespace,
-        "hash": digest,
-        "containerRefs": carriers,
-        "observedAt": at.as_second(),
-    })
-    .to_string()
+/// The same as operations. To replace a version by itself is a precondition, as in a merge patch.
+fn noted_by_operations(workload: &Workload, record: &Record) -> Vec<Value> {
+    let replace = |path: &str, value: Value| json!({ "op": "replace", "path": path, "value": value });
+    let record = json!(record.to_annotation());
+    let noted = match workload.annotations {
+        HasAnnotations::Yes => {
+            let key = OBSERVED.replace('/', "~1");
+            json!({ "op": "add", "path": format!("/metadata/annotations/{key}"), "value": record })
+        }
+        HasAnnotations::No => json!({ "op": "add", "path": "/metadata/annotations", "value": { OBSERVED: record } }),
+    };
+    let (uid, version) = (json!(workload.uid), json!(workload.version));
+    vec![replace("/metadata/uid", uid), replace("/metadata/resourceVersion", version), noted]
 }
 
 #[cfg(test)]
@@ -70,7 +177,12 @@ mod tests {
         let digest = source.digest(&Keys::Whole, &rules.digest_key);
         let mut record = Record::new(&rules.digest_key, Cause::new(EventTag::of("s", "1"), Vec::new()));
         record.note(&source.source, &Keys::Whole, source.version, digest);
-        merge_patch(&workload(json), &source.source, digest, &record, Timestamp::from_second(1_700_000_000).unwrap())
+        let (workload, changed) = (workload(json), [(source.source, digest)]);
+        let at = Timestamp::from_second(1_700_000_000).unwrap();
+        match (Rollout { workload: &workload, changed: &changed, record: &record, at }).patch() {
+            Patch::Merge(patch) => patch,
+            Patch::Operations(operations) => panic!("{operations:?}"),
+        }
     }
 
     fn last_reloaded_from(patch: &Value) -> Value {

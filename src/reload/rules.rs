@@ -5,7 +5,9 @@
 
 use super::digest::DigestKey;
 use super::opt_in::{AnnotationKeys, Unmarked};
+use super::rollout_way::{RevisionNames, Strategy};
 use super::scope::Scope;
+use super::workload_kind::WorkloadKind;
 
 /// The rules by which every decision is made.
 #[derive(Clone, Debug)]
@@ -14,6 +16,12 @@ pub struct Rules {
     pub annotations: AnnotationKeys,
     /// What happens to a workload that says nothing.
     pub unmarked: Unmarked,
+    /// The kinds of workload that are looked at.
+    pub kinds: Vec<&'static WorkloadKind>,
+    /// How workloads are rolled out that do not say.
+    pub strategy: Strategy,
+    /// What becomes of Revisions that have a name of their own.
+    pub revision_names: RevisionNames,
     /// The key of every digest.
     pub digest_key: DigestKey,
     /// What is looked at.

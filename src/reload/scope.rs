@@ -1,4 +1,4 @@
-//! Which namespaces, sources and kinds of workload Confroll looks at, as its operator set it.
+//! Which namespaces and sources Confroll looks at, as its operator set it.
 //!
 //! Invariants: what is out of scope counts nowhere: not as an event, not in a batch, not in a sweep, not in a record; a
 //! question that names alone can answer needs no read.
@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use super::label_selector::{LabelSelector, Labels};
 use super::source::{Namespace, SourceKind, SourceRef};
-use super::workload_kind::{WORKLOAD_KINDS, WorkloadKind};
 
 /// What Confroll looks at. The default is everything.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +24,6 @@ pub struct Scope {
     pub ignored_config_maps: IgnoredSources,
     /// Secrets that are never looked at.
     pub ignored_secrets: IgnoredSources,
-    /// Kinds of workload that are never looked at: `CronJob`.
-    pub ignored_workload_kinds: BTreeSet<String>,
 }
 
 /// Sources of one kind that are never looked at.
@@ -125,11 +122,6 @@ impl Scope {
         self.source_name(source.kind, source.name())
     }
 
-    /// The kinds of workload that are looked at.
-    pub fn workload_kinds(&self) -> impl Iterator<Item = &'static WorkloadKind> {
-        WORKLOAD_KINDS.iter().filter(|kind| !self.ignored_workload_kinds.contains(kind.kind))
-    }
-
     const fn ignored(&self, kind: SourceKind) -> &IgnoredSources {
         match kind {
             SourceKind::ConfigMap => &self.ignored_config_maps,
@@ -161,7 +153,6 @@ mod tests {
         assert_eq!(everything.namespace_labels(&Labels::new()), Ok(()));
         assert_eq!(everything.source_labels(&Labels::new()), Ok(()));
         assert_eq!(everything.listed_namespaces(), None);
-        assert_eq!(everything.workload_kinds().count(), WORKLOAD_KINDS.len());
     }
 
     #[test]

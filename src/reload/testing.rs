@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::digest::DigestKey;
 use super::opt_in::{AnnotationKeys, Unmarked};
+use super::rollout_way::{RevisionNames, Strategy};
 use super::rules::Rules;
 use super::scope::Scope;
 use super::source::{Namespace, SourceKind, SourceRef};
@@ -16,6 +17,9 @@ pub(crate) fn rules() -> Rules {
     Rules {
         annotations: AnnotationKeys::default(),
         unmarked: Unmarked::LeftAlone,
+        kinds: WORKLOAD_KINDS.iter().collect(),
+        strategy: Strategy::Annotations,
+        revision_names: RevisionNames::Kept,
         digest_key: DigestKey::new(b"test"),
         scope: Scope::default(),
     }

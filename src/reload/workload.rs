@@ -12,17 +12,19 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::digest::Digest;
+use super::env_vars::Environments;
 use super::opt_in::OptIn;
 use super::pod_template::PodTemplate;
 use super::record::{OBSERVED, Record};
 use super::record_room::room_beside;
 use super::references::{References, Usage};
 use super::refusal::{ManagedFields, Reverted, Writer, last_writer};
+use super::rollout_way::{self, RevisionName, RolloutWay, Terms};
 use super::rules::Rules;
 use super::source::{Namespace, SourceKind, SourceRef};
 use super::source_object::ShapeError;
 use super::version::Version;
-use super::workload_kind::WorkloadKind;
+use super::workload_kind::{Controller, WorkloadKind};
 
 /// A workload by kind, namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,12 +63,29 @@ pub struct Workload {
     pub record: Option<Record>,
     /// How many bytes its annotations have left for a record.
     pub room: usize,
-    /// Who writes its pod template.
-    pub owner: Owner,
+    /// How it is rolled out.
+    pub way: RolloutWay,
+    /// What its spec means for that.
+    pub terms: Terms,
+    /// What is wrong with what it asks for, of that.
+    pub problems: Vec<String>,
+    /// The containers of its pod template.
+    pub environments: Environments,
+    /// Whether it has any annotation.
+    pub annotations: HasAnnotations,
     /// Its pod template as it was read.
     pub template: Digest,
     /// What became of its last rollouts, where they were reverted.
     pub reverted: Option<Reverted>,
+}
+
+/// Whether an object has annotations: a JSON patch has to make room for the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HasAnnotations {
+    /// It has.
+    Yes,
+    /// It has none.
+    No,
 }
 
 /// Who has the say over a workload's pod template.
@@ -76,6 +95,8 @@ pub enum Owner {
     Users,
     /// A Knative Revision, which would take any change back at once.
     KnativeRevision,
+    /// A CronJob, whose template the next one is made of.
+    CronJob,
 }
 
 /// One page of a LIST.
@@ -119,6 +140,7 @@ struct Metadata {
 #[serde(rename_all = "camelCase")]
 struct OwnerReference {
     api_version: String,
+    kind: String,
     controller: Option<bool>,
 }
 
@@ -135,8 +157,12 @@ impl Workload {
         let id = WorkloadId { kind, namespace: namespace.clone(), name: metadata.name };
         let raw = raw_at_path(json, kind.template_path)
             .map_err(|error| ShapeError::new(format!("{id} of {namespace}"), &error))?;
-        let template: PodTemplate =
+        // Where it is another's, there is none.
+        let template: Option<PodTemplate> =
             serde_json::from_str(raw).map_err(|error| ShapeError::new(format!("{id} of {namespace}"), &error))?;
+        let template = template.unwrap_or_default();
+        let terms = terms(kind, json, &template).map_err(|error| shape_error(&error))?;
+        let owner = owner(metadata.owners.as_deref().unwrap_or_default());
         let annotations = metadata.annotations.unwrap_or_default();
         let record = annotations.get(OBSERVED).and_then(|text| Record::read(text));
         let digest = rules.digest_key.digest(["confroll pod template", raw]);
@@ -149,11 +175,24 @@ impl Workload {
             references: References::of(&template),
             record,
             room: room_beside(&annotations),
-            owner: owner(metadata.owners.as_deref().unwrap_or_default()),
+            way: RolloutWay::of(kind, owner, &annotations, &terms, rules),
+            problems: rollout_way::problems(&annotations, rules).collect(),
+            environments: Environments::of(&template),
+            annotations: if annotations.is_empty() { HasAnnotations::No } else { HasAnnotations::Yes },
+            terms,
             template: digest,
             reverted: reverts.map(|times| Reverted { times, by: template_writer(kind, json) }),
             id,
         })
+    }
+
+    /// Takes over the pod template of another workload.
+    pub fn take_template(&mut self, kind: &'static WorkloadKind, json: &str) -> Result<(), ShapeError> {
+        let template: Option<PodTemplate> = at_path(json, kind.template_path)
+            .map_err(|error| ShapeError::new(format!("the template of {}", self.id), &error))?;
+        let template = template.unwrap_or_default();
+        (self.references, self.environments) = (References::of(&template), Environments::of(&template));
+        Ok(())
     }
 
     /// Reads one page of a LIST, of one namespace or, without one, of all.
@@ -185,6 +224,24 @@ impl Workload {
     #[must_use]
     pub fn usage(&self, source: &SourceRef) -> Option<&Usage> {
         self.references.usage(source.kind, source.name())
+    }
+
+    /// The container that the peer would name as the one that uses a source: the first where none does.
+    #[must_use]
+    pub fn carrier(&self, source: &SourceRef) -> Option<&str> {
+        let user = self.usage(source).map(|usage| usage.carrier.as_str()).filter(|name| !name.is_empty());
+        user.or_else(|| self.references.default_carrier())
+    }
+
+    /// The name of the next Revision, where the present one has a name; other for every record.
+    #[must_use]
+    pub fn next_revision(&self, record: &Record) -> Option<String> {
+        const LONGEST: usize = 63;
+        let tag: String = record.tag().chars().take(8).collect();
+        let name: String = self.id.name.chars().take(LONGEST - 1 - tag.len()).collect();
+        let is_named =
+            self.terms.revision_name == RevisionName::Given && self.id.kind.controller == Controller::KnativeServing;
+        is_named.then(|| format!("{name}-{tag}"))
     }
 
     /// The sources, known by name, that may count for this workload: those its template uses, those that an annotation
@@ -227,6 +284,12 @@ fn raw_at_path<'a>(json: &'a str, path: &[&str]) -> Result<&'a str, serde_json::
     Ok(json)
 }
 
+fn terms(kind: &WorkloadKind, json: &str, template: &PodTemplate) -> Result<Terms, serde_json::Error> {
+    let spec: Option<rollout_way::Spec> = at_path(json, &["spec"])?;
+    let status: Option<rollout_way::Status> = at_path(json, &["status"])?;
+    Ok(Terms::of(kind, spec.unwrap_or_default(), status.unwrap_or_default(), template.name()))
+}
+
 /// Who wrote the pod template last, us apart; read only where somebody asks, as the bookkeeping is long.
 fn template_writer(kind: &WorkloadKind, json: &str) -> Option<Writer> {
     let managed: Vec<ManagedFields<'_>> = at_path(json, &["metadata", "managedFields"]).ok()?;
@@ -234,8 +297,10 @@ fn template_writer(kind: &WorkloadKind, json: &str) -> Option<Writer> {
 }
 
 fn owner(owners: &[OwnerReference]) -> Owner {
-    let is_revision = |owner: &OwnerReference| {
-        owner.controller == Some(true) && owner.api_version.starts_with("serving.knative.dev/")
-    };
-    if owners.iter().any(is_revision) { Owner::KnativeRevision } else { Owner::Users }
+    let controller = owners.iter().find(|owner| owner.controller == Some(true));
+    match controller {
+        Some(owner) if owner.api_version.starts_with("serving.knative.dev/") => Owner::KnativeRevision,
+        Some(owner) if owner.api_version.starts_with("batch/") && owner.kind == "CronJob" => Owner::CronJob,
+        _ => Owner::Users,
+    }
 }

@@ -73,7 +73,7 @@ async fn five_hundred_reloads_in_a_second_are_a_few_messages_that_count_them_all
     let told = |service| double.messages(service, "team").iter().map(counted).sum::<usize>();
     double.wait_for(|_| services.into_iter().all(|service| told(service) >= 501), SOON).await.unwrap();
     // What comes behind everything else: when it is told, nothing is left.
-    send(&http, &url, &reload_of("marker")).await;
+    assert_eq!(send(&http, &url, &reload_of("marker")).await.status, 202);
     double.wait_for(|_| services.into_iter().all(|service| told(service) >= 502), SOON).await.unwrap();
     for service in services {
         let arrived: Vec<_> =
@@ -144,7 +144,7 @@ async fn every_reload_is_told_through_faults_and_kills_and_only_what_nobody_answ
     let shown: BTreeMap<&str, usize> = names.iter().map(|name| (name.as_str(), times(name))).collect();
     double.wait_for(|_| shown.iter().all(|(name, before)| times(name) > *before), SOON).await.unwrap();
     // What comes behind everything else: when it is told, nothing is left.
-    send(&http, &broker.url(), &reload_of("marker")).await;
+    assert_eq!(send(&http, &broker.url(), &reload_of("marker")).await.status, 202);
     double.wait_for(|_| times("marker") > 0, SOON).await.unwrap();
     for (name, before) in &shown {
         assert_eq!(times(name), before + 1, "{name}\n{}", second.log());

@@ -5,10 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
+use kube::client::retry::RetryPolicy;
 use serde_json::{Value, json};
+use tower::retry::RetryLayer;
+use tower::{BoxError, Layer as _};
 
 /// `configmaps/app`: all objects live in the namespace `shop`.
 type Key = String;
@@ -33,6 +36,7 @@ struct State {
 }
 
 impl FakeCluster {
+    /// A client that repeats what the server puts off, as the one that kube makes by itself does.
     pub(crate) fn client(&self) -> kube::Client {
         let state = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -40,12 +44,21 @@ impl FakeCluster {
             async move {
                 let (parts, body) = request.into_parts();
                 let body = body.collect().await.unwrap().to_bytes();
-                let (status, answer) = state.answer(parts.method.as_str(), &parts.uri.to_string(), &body);
-                let response = Response::builder().status(StatusCode::from_u16(status).unwrap());
-                Ok::<_, std::convert::Infallible>(response.body(Body::from(answer.to_string().into_bytes())).unwrap())
+                let answer = state.respond(parts.method.as_str(), &parts.uri.to_string(), &body);
+                Ok::<_, BoxError>(answer.map(Body::from))
             }
         });
-        kube::Client::new(service, "shop")
+        kube::Client::new(RetryLayer::new(RetryPolicy::server_retry()).layer(service), "shop")
+    }
+
+    /// What the server answers to a request, with its headers.
+    pub(crate) fn respond(&self, method: &str, uri: &str, body: &[u8]) -> Response<Vec<u8>> {
+        let (status, answer) = self.answer(method, uri, body);
+        let mut response = Response::builder().status(status);
+        if let Some(seconds) = answer["details"]["retryAfterSeconds"].as_u64() {
+            response = response.header("retry-after", seconds);
+        }
+        response.body(answer.to_string().into_bytes()).unwrap()
     }
 
     /// Writes an object as a user would.
@@ -190,6 +203,13 @@ impl State {
 /// A refusal as the API server words it.
 pub(crate) fn status(code: u16, message: &str) -> (u16, Value) {
     (code, json!({ "kind": "Status", "status": "Failure", "code": code, "reason": "x", "message": message }))
+}
+
+/// A refusal that asks for the request again in so many seconds.
+pub(crate) fn not_before(seconds: u64) -> (u16, Value) {
+    let (code, mut answer) = status(429, "too many requests");
+    answer["details"] = json!({ "retryAfterSeconds": seconds });
+    (code, answer)
 }
 
 fn annotation_bytes(metadata: &Value) -> usize {

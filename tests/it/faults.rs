@@ -1,9 +1,12 @@
 //! What fails for one thing stops no other, and what may work later is asked for again.
 
+use confroll::edge::config::Settings;
+use confroll::edge::variables::Log;
 use confroll_stack::RecordingSink;
 use http::StatusCode;
 use serde_json::json;
 
+use crate::canary::{LONG, assert_silent, secret};
 use crate::fake_cluster::{FakeCluster, status};
 use crate::support::{ChangeEvent, Function, config_map, told, workload_using};
 
@@ -96,7 +99,7 @@ async fn a_workload_that_cannot_be_read_keeps_no_other_from_it() {
 async fn a_source_that_cannot_be_read_is_asked_for_again() {
     let cluster = edited_shop();
     cluster.on_request(|_, uri| uri.ends_with("/configmaps/app").then(|| status(503, "away")));
-    let mut settings = confroll::edge::config::Settings::for_testing();
+    let mut settings = Settings::for_testing();
     settings.pace.call_deadline = std::time::Duration::from_millis(200);
     let function = Function::with(&cluster, settings).await;
     let event = ChangeEvent::update("ConfigMap", "app");
@@ -141,14 +144,46 @@ async fn a_reload_event_that_was_not_taken_is_sent_again_with_the_same_id() {
     assert_eq!(ids(), twice);
 }
 
+/// Where a batch panics: at the reads of a source and of the workloads, at the patch.
+const PLACES: [(&str, &str); 3] = [("GET", "/secrets/db"), ("GET", "/deployments?"), ("PATCH", "/deployments/api?")];
+
+#[test]
+fn a_batch_that_panics_is_given_back_the_next_is_done_and_no_value_is_logged() {
+    // In a process of its own, as what a panic says is written past everything that a test could listen to.
+    let mut process = std::process::Command::new(std::env::current_exe().unwrap());
+    process.args(["--ignored", "--exact", "faults::batches_that_panic", "--nocapture"]).env("RUST_BACKTRACE", "full");
+    let output = process.output().unwrap();
+    let seen = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(output.status.success(), "{seen}");
+    assert_silent(&["1", "2", "3", "4"], &seen);
+    assert_eq!(seen.matches("a batch ended in a panic").count(), PLACES.len(), "{seen}");
+    assert!(seen.contains(r#"words="a fault of the test""#), "{seen}");
+    assert_eq!(seen.matches("at=tests/it/faults.rs:").count(), PLACES.len(), "each is told with its place: {seen}");
+}
+
 #[tokio::test]
-async fn a_lane_survives_whatever_happens_in_it() {
-    let cluster = edited_shop();
-    cluster.on_request(|method, _| if method == "PATCH" { panic!("a fault of the test") } else { None });
+#[ignore = "the process that `a_batch_that_panics_is_given_back_the_next_is_done_and_no_value_is_logged` starts"]
+async fn batches_that_panic() {
+    let log = Log { level: "trace".parse().unwrap(), ..Settings::for_testing().log };
+    confroll::edge::telemetry::start(&log);
+    let cluster = FakeCluster::default();
+    cluster.put("secrets/db", secret("1"));
+    let mut api = workload_using(&[]);
+    api["spec"]["template"]["spec"]["containers"][0]["envFrom"] = json!([{ "secretRef": { "name": "db" } }]);
+    cluster.put("deployments/api", api);
     let function = Function::on(&cluster).await;
-    let event = ChangeEvent::update("ConfigMap", "app");
-    assert_eq!(function.told(&event).await, 503);
-    cluster.on_request(|_, _| None);
-    assert_eq!(function.told(&event).await, 202);
-    assert_eq!(rollouts(&cluster), [1, 1, 1]);
+    for (n, (method, place)) in PLACES.into_iter().enumerate() {
+        cluster.put("secrets/db", secret(&(n + 2).to_string()));
+        cluster.on_request(move |asked, uri| match asked {
+            _ if asked != method || !uri.contains(place) => None,
+            "PATCH" => panic!("a fault of the test"),
+            // As the standard library puts it, of the text that it was to cut.
+            _ => panic!("byte index 3 is not a char boundary; it is inside 'é' of `{LONG}{}`", n + 2),
+        });
+        let event = ChangeEvent::update("Secret", "db");
+        assert_eq!(function.told(&event).await, 503, "{place}");
+        cluster.on_request(|_, _| None);
+        assert_eq!(function.told(&event).await, 202, "{place}");
+        assert_eq!(cluster.rollouts("deployments/api"), n + 1, "{place}");
+    }
 }

@@ -84,7 +84,7 @@ async fn a_dead_letter_says_why_and_holds_no_url() {
         "deadLetterSink": { "uri": dead_letters.url() },
     });
     broker.trigger("slack", json!([]), sink.url(), Some(delivery)).await.unwrap();
-    send(&http(), &broker.url(), &reload()).await;
+    assert_eq!(send(&http(), &broker.url(), &reload()).await.status, 202);
     let letters = dead_letters.wait_for(|letters| !letters.is_empty(), SOON).await.unwrap();
     // The Broker's filter wraps what the sink said.
     let said = letters[0].event.extension("knativeerrordata").unwrap().to_string();

@@ -19,14 +19,19 @@ mod canary;
 mod deciding;
 mod fake_cluster;
 mod faults;
+mod fixtures;
+mod kind_plane;
+mod kinds;
 mod overload;
 mod racing;
 mod renaming;
 mod requests;
+mod rollout_ways;
 mod scoping;
 mod secrets;
 mod simulation;
 mod sweeping;
+mod throttled;
 
 // What is told, and how.
 mod alerts;

@@ -7,7 +7,7 @@ use cloudevents::{AttributesReader as _, Event};
 use confroll::announce::sink_kind::SinkKind;
 use confroll::edge::sink_settings::SINK_SETTINGS_HELP;
 use confroll::reload::source::SourceKind;
-use confroll::reload::workload_kind::WORKLOAD_KINDS;
+use confroll::reload::workload_kind::{Controller, WORKLOAD_KINDS};
 use confroll_stack::object::{JSON, send as create};
 use confroll_stack::{BrokerDelivery, Received, RecordingSink};
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ async fn the_example_routes_by_failure_namespace_and_cluster_through_the_real_fi
         assert_eq!(name, wanted);
         sink.wait_for(|received| received.len() >= ids_wanted.len(), SOON).await.unwrap();
     }
-    send(&http(), &broker.url(), &marker).await;
+    assert_eq!(send(&http(), &broker.url(), &marker).await.status, 202);
     for ((name, sink), (_, ids_wanted)) in sinks.iter().zip(&expected) {
         let received = sink.wait_for(|received| ids(received).contains(marker.id()), SOON).await.unwrap();
         let wanted: BTreeSet<String> =
@@ -127,7 +127,10 @@ fn the_cluster_role_has_a_rule_for_each_kind_and_no_other() {
     let workloads = WORKLOAD_KINDS
         .iter()
         .flat_map(|kind| ["get", "list", "patch"].map(|verb| format!("{verb} {} in {:?}", kind.plural, kind.group)));
-    assert_eq!(allowed, sources.chain(workloads).collect());
+    let made_again = WORKLOAD_KINDS.iter().filter(|kind| kind.controller == Controller::Job);
+    let made_again = made_again
+        .flat_map(|kind| ["create", "delete"].map(|verb| format!("{verb} {} in {:?}", kind.plural, kind.group)));
+    assert_eq!(allowed, sources.chain(workloads).chain(made_again).collect());
 }
 
 #[test]

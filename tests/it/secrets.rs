@@ -13,7 +13,7 @@ use axum::body::Bytes;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use confroll_stack::{Function, FunctionOptions, RecordingSink, RunFolder};
-use http::{Method, StatusCode, Uri};
+use http::{Method, Response, Uri};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -148,20 +148,17 @@ async fn on_the_real_parts_no_path_shows_a_value() {
 }
 
 /// What the lying API server says instead, to a method and a URI.
-type Lie = Box<dyn Fn(&str, &str) -> Option<(u16, Vec<u8>)> + Send>;
+pub(crate) type Lie = Box<dyn Fn(&str, &str) -> Option<(u16, Vec<u8>)> + Send>;
 
 /// An API server in memory, at an address of its own, that can be told to lie.
-async fn serve(cluster: FakeCluster, lie: Arc<Mutex<Lie>>) -> (RunFolder, std::path::PathBuf) {
+pub(crate) async fn serve(cluster: FakeCluster, lie: Arc<Mutex<Lie>>) -> (RunFolder, std::path::PathBuf) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
     let answer = move |method: Method, uri: Uri, body: Bytes| async move {
         let (method, uri) = (method.as_str(), uri.to_string());
         let lied = lie.lock().unwrap()(method, &uri);
-        let (code, body) = lied.unwrap_or_else(|| {
-            let (code, body) = cluster.answer(method, &uri, &body);
-            (code, body.to_string().into_bytes())
-        });
-        (StatusCode::from_u16(code).unwrap(), body)
+        let lied = lied.map(|(code, body)| Response::builder().status(code).body(body).unwrap());
+        lied.unwrap_or_else(|| cluster.respond(method, &uri, &body)).map(axum::body::Body::from)
     };
     tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(answer)).await });
     let folder = RunFolder::new().unwrap();

@@ -116,6 +116,17 @@ impl ChangeEvent {
         }
     }
 
+    /// For a router that is asked without a wire.
+    pub(crate) fn as_http(&self) -> http::Request<axum::body::Body> {
+        let request = http::Request::post("/")
+            .header("content-type", "application/json")
+            .header("ce-specversion", "1.0")
+            .header("ce-id", &self.id)
+            .header("ce-source", "https://10.96.0.1:443")
+            .header("ce-type", &self.event_type);
+        request.body(self.data.to_string().into()).unwrap()
+    }
+
     pub(crate) fn request(&self, http: &reqwest::Client, url: &str) -> reqwest::RequestBuilder {
         http.post(url)
             .header("ce-specversion", "1.0")

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use confroll_stack::object::{JSON, MERGE_PATCH, send as request};
 use confroll_stack::{
-    ControlPlane, ControlPlaneOptions, Function, FunctionOptions, Parts, TemplateWatch, User, rights,
+    ControlPlane, ControlPlaneOptions, Function, FunctionOptions, Parts, PingSource, TemplateWatch, User, rights,
 };
 use futures::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ use crate::support::ChangeEvent;
 const BYSTANDERS: usize = 500;
 
 struct Cluster {
+    parts: Parts,
     control_plane: ControlPlane,
     client: kube::Client,
     watch: TemplateWatch,
@@ -41,7 +42,7 @@ impl Cluster {
         }
         let watch = TemplateWatch::start(client.clone(), "shop").await.unwrap();
         let bystanders = TemplateWatch::start(client.clone(), "many").await.unwrap();
-        Self { control_plane, client, watch, bystanders }
+        Self { parts, control_plane, client, watch, bystanders }
     }
 
     async fn create(&self, path: &str, name: &str, mut object: Value) {
@@ -54,12 +55,16 @@ impl Cluster {
         request(&self.client, "PATCH", &path, MERGE_PATCH, &patch).await.unwrap();
     }
 
-    /// A function that has never run before, as after every scale to zero. It sweeps and ends.
-    async fn sweep(&self, id: &str, key: &str) {
+    async fn function(&self, key: &str) -> Function {
         let env = vec![("CONFROLL_DIGEST_KEY", key.to_owned()), ("CONFROLL_LOG_LEVEL", "debug".to_owned())];
         let kubeconfig = self.control_plane.kubeconfig_for(User::Confroll);
         let options = FunctionOptions { kubeconfig, sink: None, env };
-        let function = Function::start(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await.unwrap();
+        Function::start(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await.unwrap()
+    }
+
+    /// A function that has never run before, as after every scale to zero. It sweeps and ends.
+    async fn sweep(&self, id: &str, key: &str) {
+        let function = self.function(key).await;
         let ping = ChangeEvent::ping(id);
         let answer = ping.request(&crate::sink::http(), function.url()).send().await.unwrap();
         assert_eq!(answer.status(), 202, "{}", function.log());
@@ -138,10 +143,37 @@ async fn changes_that_nobody_told_and_nobody_remembers_are_acted_on_once_and_not
     let mark = cluster.control_plane.audit().mark().await.unwrap();
     cluster.sweep("fifth", "two").await;
     let requests = cluster.control_plane.audit().requests_since(mark, User::Confroll).await.unwrap();
-    let moved: Vec<_> = requests.iter().filter(|request| &*request.verb != "list").collect();
-    // The clock has no user, so nothing has moved: pages of lists, and nothing else.
+    let is_look_for_kinds = |uri: &str| uri.starts_with("/apis/") && uri.matches('/').count() == 3;
+    let moved: Vec<_> =
+        requests.iter().filter(|request| &*request.verb != "list" && !is_look_for_kinds(&request.uri)).collect();
+    // The clock has no user, so nothing has moved: pages of lists, looks for kinds that are not there, and nothing else.
     assert!(moved.is_empty(), "{moved:?}");
     for n in 0..BYSTANDERS {
         assert_eq!(cluster.bystanders.rollouts("Deployment", &format!("w{n}")).len(), 0);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_ping_of_a_real_source_acts_on_what_no_event_told() {
+    let cluster = Cluster::start().await;
+    for name in ["app", "other", "late"] {
+        cluster.create("/api/v1/namespaces/shop/configmaps", name, json!({ "data": { "a": "1" } })).await;
+    }
+    for (name, source) in [("api", "app"), ("other", "other"), ("late", "late")] {
+        cluster.create("/apis/apps/v1/namespaces/shop/deployments", name, using(name, source)).await;
+    }
+    cluster.sweep("first", "one").await;
+
+    // As shipped, but more often.
+    let mut source: Value = serde_saphyr::from_str(include_str!("../../eventing/sweep.yaml")).unwrap();
+    source["spec"]["schedule"] = json!("* * * * * *");
+    let function = cluster.function("one").await;
+    let _pings =
+        PingSource::start(&cluster.control_plane, &cluster.parts, "shop", &source, function.url()).await.unwrap();
+    cluster.edit("app", json!({ "data": { "a": "2" } })).await;
+    cluster.edit("other", json!({ "metadata": { "labels": { "note": "x" } } })).await;
+    cluster.rolled_out([1, 0, 0]).await;
+    // Another ping, as the one before found what it acts on now to be as it was.
+    cluster.edit("late", json!({ "data": { "a": "2" } })).await;
+    cluster.rolled_out([1, 0, 1]).await;
 }

@@ -78,14 +78,7 @@ impl Process {
 
     /// Sends an event; no status where the process ended meanwhile.
     pub(super) async fn told(&self, event: &ChangeEvent) -> Option<u16> {
-        let request = Request::post("/")
-            .header("content-type", "application/json")
-            .header("ce-specversion", "1.0")
-            .header("ce-id", &event.id)
-            .header("ce-source", "https://10.96.0.1:443")
-            .header("ce-type", &event.event_type)
-            .body(axum::body::Body::from(event.data.to_string()));
-        let answer = self.router.clone().oneshot(request.unwrap()).await.unwrap();
+        let answer = self.router.clone().oneshot(event.as_http()).await.unwrap();
         self.is_alive().then(|| answer.status().as_u16())
     }
 }

@@ -177,14 +177,17 @@ impl Broker {
         Ok(())
     }
 
-    /// The dispatcher writes each subscriber that it has taken over into the channel's status.
+    /// The dispatcher writes each subscriber that it has taken over into the channel's status. But of a channel
+    /// whose newest spec its controller has not observed it takes over nothing, and writes the same: so the spec
+    /// is never newer than what is observed.
     async fn subscribe(&self, subscribers: &[Value], uid: &str) -> Result<()> {
         let (api, name) = (self.api("messaging.knative.dev", "InMemoryChannel").await?, self.channel());
-        let (params, spec) = (PatchParams::default(), json!({"spec": {"subscribers": subscribers}}));
-        let channel =
-            api.patch(&name, &params, &Patch::Merge(spec)).await.context("The channel takes no subscriber")?;
-        let status = json!({"status": {"observedGeneration": channel.metadata.generation}});
+        let params = PatchParams::default();
+        let generation = api.get(&name).await?.metadata.generation.context("The channel has no generation")?;
+        let status = json!({"status": {"observedGeneration": generation + 1}});
         api.patch_status(&name, &params, &Patch::Merge(status)).await?;
+        let spec = json!({"spec": {"subscribers": subscribers}});
+        api.patch(&name, &params, &Patch::Merge(spec)).await.context("The channel takes no subscriber")?;
         until("The Broker's dispatcher does not take the Trigger over", async || {
             let channel = api.get(&name).await?;
             let taken = channel.data["status"]["subscribers"].as_array().is_some_and(|taken| {

@@ -10,20 +10,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
-use k8s_openapi::{
-    api::core::v1::{ConfigMap, Namespace},
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
-};
-use kube::{Api, Client, ResourceExt, api::PostParams, runtime::wait};
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-use tokio::time::{sleep, timeout};
+use anyhow::{Result, bail};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::Api;
+use serde_json::json;
+use tokio::time::sleep;
 
 use crate::{
     access::User,
     broker::{Addresses, Broker, BrokerDelivery},
     control_plane::ControlPlane,
+    install::{create, documents},
     lock::Lock,
     loopback::http,
     part::Part,
@@ -34,15 +31,16 @@ use crate::{
 
 const START: Duration = Duration::from_mins(1);
 const GOING: Duration = Duration::from_secs(5);
-const NAMESPACE: &str = "knative-eventing";
+pub(crate) const NAMESPACE: &str = "knative-eventing";
 const DISPATCHER: &str = "http://127.0.0.1:8080";
-const CRDS: [&str; 8] = [
+const CRDS: [&str; 9] = [
     "apiserversource.yaml",
     "broker.yaml",
     "channel.yaml",
     "eventpolicy.yaml",
     "eventtype.yaml",
     "in-memory-channel.yaml",
+    "pingsource.yaml",
     "subscription.yaml",
     "trigger.yaml",
 ];
@@ -101,6 +99,21 @@ pub(crate) fn client_environment(control_plane: &ControlPlane, user: User) -> Ve
     vec![("KUBECONFIG", kubeconfig), ("KUBE_API_QPS", "1000".to_owned()), ("KUBE_API_BURST", "1000".to_owned())]
 }
 
+/// What each of Knative's own servers is given.
+pub(crate) fn environment(control_plane: &ControlPlane, name: &str) -> Vec<(&'static str, String)> {
+    let mut env = client_environment(control_plane, User::Eventing);
+    env.extend([
+        ("SYSTEM_NAMESPACE", NAMESPACE.to_owned()),
+        ("CONFIG_LOGGING_NAME", "config-logging".to_owned()),
+        ("CONFIG_OBSERVABILITY_NAME", "config-observability".to_owned()),
+        ("POD_NAME", name.to_owned()),
+        ("CONTAINER_NAME", name.to_owned()),
+        // They ask for https://kubernetes.default.svc as they start, and go on without: no question leaves the machine.
+        ("HTTPS_PROXY", "http://127.0.0.1:9".to_owned()),
+    ]);
+    env
+}
+
 struct Starter<'a> {
     control_plane: &'a ControlPlane,
     parts: &'a Parts,
@@ -113,7 +126,7 @@ impl Starter<'_> {
         for port in [8080, 8443] {
             until_free(port).await?;
         }
-        let mut env = self.environment("dispatcher");
+        let mut env = environment(self.control_plane, "dispatcher");
         env.extend(["MAX_IDLE_CONNS", "MAX_IDLE_CONNS_PER_HOST"].map(|name| (name, "1000".to_owned())));
         let program = self.parts.program("channel_dispatcher")?;
         let folder = self.control_plane.folder().path();
@@ -125,7 +138,7 @@ impl Starter<'_> {
     async fn server(&self, name: &str, port_names: [&'static str; 2]) -> Result<(Part, String)> {
         let program = self.parts.program(name)?;
         with_free_ports(async |ports: [u16; 2]| {
-            let mut env = self.environment(name);
+            let mut env = environment(self.control_plane, name);
             env.push(("NAMESPACE", NAMESPACE.to_owned()));
             env.extend(port_names.iter().zip(ports).map(|(name, port)| (*name, port.to_string())));
             let server = Part::start(name, self.control_plane.folder().path(), &program, [""; 0], env)?;
@@ -134,20 +147,6 @@ impl Starter<'_> {
             Ok((server, url))
         })
         .await
-    }
-
-    fn environment(&self, name: &str) -> Vec<(&'static str, String)> {
-        let mut env = client_environment(self.control_plane, User::Eventing);
-        env.extend([
-            ("SYSTEM_NAMESPACE", NAMESPACE.to_owned()),
-            ("CONFIG_LOGGING_NAME", "config-logging".to_owned()),
-            ("CONFIG_OBSERVABILITY_NAME", "config-observability".to_owned()),
-            ("POD_NAME", name.to_owned()),
-            ("CONTAINER_NAME", name.to_owned()),
-            // They ask for https://kubernetes.default.svc as they start, and go on without: no question leaves the machine.
-            ("HTTPS_PROXY", "http://127.0.0.1:9".to_owned()),
-        ]);
-        env
     }
 }
 
@@ -177,7 +176,8 @@ async fn until_it_answers(part: &Part, url: &str) -> Result<()> {
     Ok(())
 }
 
-async fn install(control_plane: &ControlPlane, parts: &Parts) -> Result<()> {
+/// Makes what Knative Eventing needs in a control plane.
+pub(crate) async fn install(control_plane: &ControlPlane, parts: &Parts) -> Result<()> {
     let client = control_plane.client().await?;
     let namespace = json!({"metadata": {"name": NAMESPACE}});
     create::<Namespace>(&Api::all(client.clone()), namespace).await?;
@@ -186,42 +186,8 @@ async fn install(control_plane: &ControlPlane, parts: &Parts) -> Result<()> {
             create::<ConfigMap>(&Api::namespaced(client.clone(), NAMESPACE), object).await?;
         }
     }
-    let mut crds = Vec::new();
     for file in CRDS {
-        for mut object in documents(&parts.manifest("eventing", file)?)? {
-            // No webhook runs that could convert.
-            if let Some(spec) = object["spec"].as_object_mut() {
-                spec.remove("conversion");
-            }
-            crds.push(create::<CustomResourceDefinition>(&Api::all(client.clone()), object).await?.name_any());
-        }
-    }
-    established(client, &crds).await
-}
-
-async fn established(client: Client, crds: &[String]) -> Result<()> {
-    let api: Api<CustomResourceDefinition> = Api::all(client);
-    for name in crds {
-        let waiting = wait::await_condition(api.clone(), name, wait::conditions::is_crd_established());
-        timeout(START, waiting).await.with_context(|| format!("CRD {name} is not established"))??;
+        control_plane.install_crds(&parts.manifest("eventing", file)?).await?;
     }
     Ok(())
-}
-
-async fn create<K>(api: &Api<K>, object: Value) -> Result<K>
-where
-    K: DeserializeOwned + serde::Serialize + Clone + std::fmt::Debug,
-{
-    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    let object = serde_json::from_value(object).with_context(|| format!("{name} is not what its type says"))?;
-    match api.create(&PostParams::default(), &object).await {
-        // A second Eventing in the same control plane.
-        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(api.get(&name).await?),
-        outcome => outcome.with_context(|| format!("{name} cannot be created")),
-    }
-}
-
-fn documents(yaml: &str) -> Result<Vec<Value>> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(yaml).context("A manifest of Knative's is no YAML")?;
-    Ok(documents.into_iter().filter(Value::is_object).collect())
 }

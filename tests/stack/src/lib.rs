@@ -7,7 +7,7 @@
 //! - [`part`]: a program that runs, and ends with the process that started it
 //! - [`control_plane`]: etcd, kube-apiserver and kube-controller-manager; its users ([`access`]) and its
 //!   record of every request ([`audit`])
-//! - [`source`]: Knative's ApiServerSource adapter
+//! - [`source`]: Knative's ApiServerSource adapter, and [`ping`]: its PingSource's
 //! - [`eventing`] and [`broker`]: Knative's Broker with its Triggers
 //! - [`sink`]: a receiver that records what reaches it
 //! - [`function`]: Confroll itself
@@ -32,11 +32,13 @@ pub mod environment;
 pub mod eventing;
 pub mod function;
 mod go;
+mod install;
 mod lock;
 mod loopback;
 pub mod object;
 pub mod part;
 pub mod parts;
+pub mod ping;
 mod port;
 mod progress;
 mod run_folder;
@@ -53,6 +55,7 @@ pub use eventing::Eventing;
 pub use function::{Function, FunctionOptions, rights};
 pub use part::Part;
 pub use parts::Parts;
+pub use ping::PingSource;
 pub use run_folder::RunFolder;
 pub use sink::{Received, RecordingSink};
 pub use source::{ApiServerSource, SourceOptions};

@@ -61,6 +61,7 @@ const GROUPS: &[Group] = &[
             ("broker_ingress", "knative.dev/eventing/cmd/broker/ingress"),
             ("broker_filter", "knative.dev/eventing/cmd/broker/filter"),
             ("channel_dispatcher", "knative.dev/eventing/cmd/in_memory/channel_dispatcher"),
+            ("mtping", "knative.dev/eventing/cmd/mtping"),
         ],
         manifests: &[
             "config/core/resources/apiserversource.yaml",
@@ -68,6 +69,7 @@ const GROUPS: &[Group] = &[
             "config/core/resources/channel.yaml",
             "config/core/resources/eventpolicy.yaml",
             "config/core/resources/eventtype.yaml",
+            "config/core/resources/pingsource.yaml",
             "config/core/resources/subscription.yaml",
             "config/core/resources/trigger.yaml",
             "config/channels/in-memory-channel/resources/in-memory-channel.yaml",
@@ -75,6 +77,20 @@ const GROUPS: &[Group] = &[
             "config/core/configmaps/logging.yaml",
             "config/core/configmaps/observability.yaml",
         ],
+    },
+    Group {
+        name: "serving",
+        module: "knative.dev/serving",
+        stamped: None,
+        programs: &[],
+        manifests: &["config/core/300-resources/service.yaml"],
+    },
+    Group {
+        name: "argo",
+        module: "github.com/argoproj/argo-rollouts",
+        stamped: None,
+        programs: &[],
+        manifests: &["manifests/crds/rollout-crd.yaml"],
     },
 ];
 
@@ -182,6 +198,8 @@ impl Module {
         if self.missing_manifests().next().is_none() {
             return Ok(());
         }
+        // A group without programs has not been fetched by a build.
+        go.run(&self.source, &["mod", "download", self.group.module])?;
         let folder = go.run(&self.source, &["list", "-m", "-f", "{{.Dir}}", self.group.module])?;
         for (path, target) in self.missing_manifests() {
             let partial = target.with_extension("partial");

@@ -134,13 +134,13 @@ fn start_adapter(
 
 /// Keeps the adapter off the port of its health probes. It does without when the port is taken; but the Broker's
 /// dispatcher, which has the same port, does not.
-struct ProbePort {
+pub(crate) struct ProbePort {
     _listener: Option<TcpListener>,
     _lock: Lock,
 }
 
 impl ProbePort {
-    async fn occupy(parts: &Parts) -> Result<Self> {
+    pub(crate) async fn occupy(parts: &Parts) -> Result<Self> {
         let lock = Lock::taken(&parts.lock_file(PROBE_PORT_LOCK), "Another adapter starts: waiting for it.").await?;
         Ok(Self { _listener: TcpListener::bind((Ipv4Addr::LOCALHOST, PROBE_PORT)).ok(), _lock: lock })
     }

@@ -8,4 +8,5 @@ import (
 	_ "knative.dev/eventing/cmd/broker/filter"
 	_ "knative.dev/eventing/cmd/broker/ingress"
 	_ "knative.dev/eventing/cmd/in_memory/channel_dispatcher"
+	_ "knative.dev/eventing/cmd/mtping"
 )

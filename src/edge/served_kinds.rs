@@ -1,0 +1,78 @@
+//! Which kinds of the table the API server has: those of a CRD are there or not, and may come and go.
+//!
+//! Invariants: a kind that is not there costs one look in [`FORGOTTEN_AFTER`], and no error; one that appears is found
+//! without a restart, by the first event or sweep after that time.
+//! Left out: kinds of Kubernetes itself, which are always there.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use super::cluster::{Cluster, JSON, text};
+use super::cluster_error::{Call, ClusterError};
+use crate::reload::source_object::ShapeError;
+use crate::reload::workload_kind::{Presence, WorkloadKind};
+
+/// How long a kind that was not there is taken for absent.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
+
+/// What was found out.
+#[derive(Debug, Default)]
+pub(super) struct ServedKinds(Mutex<HashMap<&'static WorkloadKind, Served>>);
+
+#[derive(Clone, Copy, Debug)]
+enum Served {
+    Yes,
+    No(Instant),
+}
+
+impl ServedKinds {
+    /// Looks again the next time.
+    pub(super) fn forget(&self, kind: &'static WorkloadKind) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(kind);
+    }
+
+    fn get(&self, kind: &'static WorkloadKind) -> Option<Served> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(kind).copied()
+    }
+
+    fn set(&self, kind: &'static WorkloadKind, served: Served) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(kind, served);
+    }
+}
+
+#[derive(Deserialize)]
+struct ResourceList {
+    resources: Option<Vec<Resource>>,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    name: String,
+}
+
+impl Cluster {
+    /// Whether the server has a kind.
+    pub(super) async fn is_served(&self, kind: &'static WorkloadKind) -> Result<bool, ClusterError> {
+        match (kind.presence, self.served.get(kind)) {
+            (Presence::Always, _) | (_, Some(Served::Yes)) => return Ok(true),
+            (_, Some(Served::No(since))) if since.elapsed() < FORGOTTEN_AFTER => return Ok(false),
+            _ => {}
+        }
+        // Every user may ask this, so that no right is missed for a kind that is not there.
+        let call = Call::everywhere("discover", kind.plural);
+        let served = match self.one(&call, &kind.root(), JSON).await? {
+            None => false,
+            Some(json) => {
+                let list: ResourceList = serde_json::from_str(text(&json)?)
+                    .map_err(|error| ShapeError::new(format!("the kinds of {}", kind.api_version()), &error))?;
+                list.resources.unwrap_or_default().iter().any(|resource| resource.name == kind.plural)
+            }
+        };
+        self.served.set(kind, if served { Served::Yes } else { Served::No(Instant::now()) });
+        Ok(served)
+    }
+}
