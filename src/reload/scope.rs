@@ -133,3 +133,47 @@ impl Scope {
 fn selected(selector: Option<&LabelSelector>, labels: &Labels, otherwise: OutOfScope) -> Result<(), OutOfScope> {
     if selector.is_none_or(|selector| selector.matches(labels)) { Ok(()) } else { Err(otherwise) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn namespace(name: &str) -> Namespace {
+        Namespace::parse(name).unwrap()
+    }
+
+    fn source(name: &str) -> SourceRef {
+        SourceRef::new(SourceKind::ConfigMap, namespace("shop"), name).unwrap()
+    }
+
+    #[test]
+    fn where_nothing_is_set_everything_is_in_scope() {
+        let everything = Scope::default();
+        assert_eq!(everything.source(&source("app")), Ok(()));
+        assert_eq!(everything.namespace_labels(&Labels::new()), Ok(()));
+        assert_eq!(everything.source_labels(&Labels::new()), Ok(()));
+        assert_eq!(everything.listed_namespaces(), None);
+    }
+
+    #[test]
+    fn what_is_out_of_scope_is_so_for_a_reason() {
+        let mut scope = Scope { namespaces: Some([namespace("bank")].into()), ..Scope::default() };
+        assert_eq!(scope.source(&source("app")), Err(OutOfScope::NamespaceNotListed));
+        scope.namespaces = Some([namespace("bank"), namespace("shop")].into());
+        scope.ignored_config_maps = IgnoredSources::Named(["noise".to_owned()].into());
+        assert_eq!(scope.source(&source("app")), Ok(()));
+        assert_eq!(scope.source(&source("noise")), Err(OutOfScope::SourceNameIgnored));
+        assert_eq!(scope.source_kind(SourceKind::ConfigMap), Ok(()));
+        scope.ignored_config_maps = IgnoredSources::All;
+        assert_eq!(scope.source(&source("app")), Err(OutOfScope::SourceKindIgnored));
+        scope.ignored_namespaces = [namespace("shop")].into();
+        assert_eq!(scope.source(&source("app")), Err(OutOfScope::NamespaceIgnored));
+        assert_eq!(scope.listed_namespaces(), Some(vec![&namespace("bank")]));
+        let web = || LabelSelector::parse("tier=web").unwrap();
+        scope.namespace_selector = Some(web());
+        assert_eq!(scope.namespace_labels(&Labels::new()), Err(OutOfScope::NamespaceNotSelected));
+        scope.source_selector = Some(web());
+        assert_eq!(scope.source_labels(&Labels::new()), Err(OutOfScope::SourceNotSelected));
+        assert_eq!(scope.source_labels(&[("tier".to_owned(), "web".to_owned())].into()), Ok(()));
+    }
+}

@@ -10,6 +10,7 @@ mod limits;
 mod many_processes;
 mod refusing;
 mod reloading;
+mod scoping_for_real;
 mod shop;
 mod sweeping_for_real;
 

@@ -160,6 +160,8 @@ async fn with_listed_namespaces_nothing_is_asked_of_all() {
         let is_of_all = |request: &String| !request.contains("/namespaces/") && request.matches('/').count() != 3;
         let of_all: Vec<_> = cluster.requests().into_iter().filter(is_of_all).collect();
         assert_eq!(of_all, Vec::<String>::new(), "{variables:?}");
+        let lists_shop = cluster.requests().iter().any(|request| request.contains("/namespaces/shop/"));
+        assert_eq!(lists_shop, rolled_out != (0, 0), "{variables:?}");
     }
 }
 
