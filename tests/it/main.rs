@@ -15,6 +15,7 @@ mod shop;
 mod sweeping_for_real;
 
 // On an API server in memory: what a real one does not do on demand.
+mod absence;
 mod canary;
 mod deciding;
 mod fake_cluster;

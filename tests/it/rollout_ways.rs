@@ -1,6 +1,6 @@
 //! What a workload's own spec and annotations make of a rollout, on a real API server.
 
-use confroll_stack::object::{MERGE_PATCH, send as request};
+use confroll_stack::object::{JSON, MERGE_PATCH, send as request};
 use serde_json::{Value, json};
 
 use crate::fixtures::{FURTHER_KINDS, workload};
@@ -222,6 +222,39 @@ async fn another_strategy_rolls_nothing_out_and_the_next_change_once() {
     let now = stage.get("Deployment", "api").await;
     assert_eq!(now["metadata"]["generation"], 3);
     assert_eq!(now["spec"]["template"]["spec"]["containers"][0]["env"][0]["name"], "STAKATER_APP_CONFIGMAP");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_comes_and_goes_shows_in_every_strategy() {
+    let env = [("CONFROLL_RELOAD_ON_CREATE", "true"), ("CONFROLL_RELOAD_ON_DELETE", "true")];
+    let mut stage = Stage::set(&env).await;
+    let strategies = ["annotations", "env-vars", "restart"];
+    for strategy in strategies {
+        stage.create("Deployment", strategy, &[("reloader.stakater.com/rollout-strategy", strategy)]).await;
+    }
+    let path = format!("/api/v1/namespaces/{}/configmaps/app", stage.namespace);
+    let mut templates = Vec::new();
+    for round in 0..4 {
+        if round % 2 == 0 {
+            request(&stage.plane.client, "DELETE", &path, JSON, &json!({})).await.unwrap();
+            changed(&stage.function, &stage.namespace, "ConfigMap", "app").await;
+        } else {
+            stage.change().await;
+        }
+        for strategy in strategies {
+            templates.push((strategy, stage.get("Deployment", strategy).await["spec"]["template"].clone()));
+        }
+        // A time in the template of the strategy restart has whole seconds.
+        tokio::time::sleep(std::time::Duration::from_millis(1001)).await;
+    }
+    for (index, (strategy, template)) in templates.iter().enumerate().skip(strategies.len()) {
+        assert_ne!(*template, templates[index - strategies.len()].1, "{strategy}: {templates:?}");
+    }
+    for strategy in strategies {
+        assert_eq!(stage.told_of(strategy).len(), 4, "{strategy}");
+    }
+    let variable = |round: usize| templates[round * 3 + 1].1["spec"]["containers"][0]["env"][0]["value"].clone();
+    assert_eq!((variable(0), variable(2)), (json!("gone"), Value::Null));
 }
 
 #[tokio::test(flavor = "multi_thread")]
