@@ -101,8 +101,13 @@ impl<'a> WorkloadRun<'a> {
 
     async fn attempts(&self, mut workload: Workload) -> Result<Attempt, ClusterError> {
         let mut order = ReadOrder::Unknown;
-        for _ in 0..MOST_ATTEMPTS {
+        for attempt in 0..MOST_ATTEMPTS {
             let refused = match self.attempt(&workload, order).await {
+                Ok(Attempt::Skipped(Skip::AlreadyCurrent)) if attempt > 0 => {
+                    // A patch of our own event landed meanwhile, of a process that ended before it could tell.
+                    self.run.reporter.repeat(&workload, self.triggers.clone());
+                    return Ok(Attempt::Skipped(Skip::AlreadyCurrent));
+                }
                 Err(ClusterError::Conflict) => None,
                 Ok(Attempt::Refused(refusal)) => Some(refusal),
                 done => return done,
