@@ -12,17 +12,13 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::annotation_settings::annotation_keys;
 use super::callers::CallerRules;
-use super::scope_settings::{kinds, scope};
+use super::rule_settings::{digest_key, rules};
 use super::serve_variables::Ours;
-use super::setting_text::{
-    at_start, cluster, count, count_by, duration, kube_events, link, on_absence, revision_names, strategy, unmarked,
-};
+use super::setting_text::{at_start, cluster, count, count_by, duration, kube_events, link};
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
-use crate::reload::digest::DigestKey;
 use crate::reload::link::LinkTemplate;
-use crate::reload::rules::{Absence, Rules};
+use crate::reload::rules::Rules;
 
 /// Everything that can be set.
 #[derive(Clone, Debug)]
@@ -128,7 +124,6 @@ impl Settings {
     pub fn read(variables: &Variables) -> Result<Self, SettingsError> {
         let ours: Ours = variables.ours("serve")?;
         let key = digest_key(&ours)?;
-        let unmarked = read("CONFROLL_AUTO_RELOAD_ALL", ours.auto_reload_all.as_deref(), "false", unmarked)?;
         Ok(Self {
             listen: variables.listen()?,
             sink: sink(variables)?,
@@ -137,34 +132,7 @@ impl Settings {
                 .map(link)
                 .transpose()
                 .map_err(|problem| unreadable("CONFROLL_LINK", problem))?,
-            rules: Rules {
-                annotations: annotation_keys(&ours)?,
-                unmarked,
-                kinds: kinds(&ours)?,
-                strategy: read("CONFROLL_RELOAD_STRATEGY", ours.reload_strategy.as_deref(), "annotations", strategy)?,
-                revision_names: read(
-                    "CONFROLL_REVISION_NAMES",
-                    ours.revision_names.as_deref(),
-                    "kept",
-                    revision_names,
-                )?,
-                absence: Absence {
-                    on_create: read(
-                        "CONFROLL_RELOAD_ON_CREATE",
-                        ours.reload_on_create.as_deref(),
-                        "false",
-                        on_absence,
-                    )?,
-                    on_delete: read(
-                        "CONFROLL_RELOAD_ON_DELETE",
-                        ours.reload_on_delete.as_deref(),
-                        "false",
-                        on_absence,
-                    )?,
-                },
-                digest_key: DigestKey::new(key.as_deref().unwrap_or(DigestKey::FIXED)),
-                scope: scope(&ours)?,
-            },
+            rules: rules(&ours, key.as_deref())?,
             key_origin: if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed },
             pace: pace(&ours)?,
             sweep_at_start: read("CONFROLL_SWEEP_AT_START", ours.sweep_at_start.as_deref(), "false", at_start)?,
@@ -208,21 +176,6 @@ fn pace(ours: &Ours) -> Result<Pace, SettingsError> {
         call_deadline: read("CONFROLL_CALL_DEADLINE", ours.call_deadline.as_deref(), "10s", duration)?,
         request_deadline: read("CONFROLL_REQUEST_DEADLINE", ours.request_deadline.as_deref(), "25s", duration)?,
     })
-}
-
-fn digest_key(ours: &Ours) -> Result<Option<Vec<u8>>, SettingsError> {
-    const FILE: &str = "CONFROLL_DIGEST_KEY_FILE";
-    let given = ours.digest_key.as_deref().filter(|text| !text.is_empty());
-    match (given, ours.digest_key_file.as_deref().filter(|path| !path.is_empty())) {
-        (Some(_), Some(_)) => Err(unreadable(FILE, "is set beside CONFROLL_DIGEST_KEY; set one of them")),
-        (Some(key), None) => Ok(Some(key.as_bytes().to_vec())),
-        (None, None) => Ok(None),
-        (None, Some(path)) => {
-            let key = std::fs::read(path)
-                .map_err(|error| unreadable(FILE, format!("names a file that cannot be read: {}", error.kind())))?;
-            if key.is_empty() { Err(unreadable(FILE, "names an empty file")) } else { Ok(Some(key)) }
-        }
-    }
 }
 
 #[derive(Default, Deserialize)]

@@ -40,6 +40,7 @@ pub mod outbox;
 mod platform_routes;
 pub mod reload_run;
 pub mod reporter;
+mod rule_settings;
 mod scope_settings;
 pub mod serve_variables;
 mod served_kinds;

@@ -7,7 +7,7 @@
 //!   Workload ─ OptIn, References, Record                             workload.rs, opt_in.rs, references.rs, record.rs
 //!     fit() ─ what a Record leaves out where it has no room          record_room.rs
 //!     counts() ─ does this source matter to this workload, and why   decision.rs
-//!     compare() ─ Same, Changed, or only the past can tell           decision.rs
+//!     compare() ─ Same, Changed, or only the past can tell           comparison.rs
 //!     judge() ─ what an earlier version of the source tells          past.rs
 //!   RolloutWay ─ how: by a template, a restart, a Job                 rollout_way.rs
 //!   Rollout ─ the patch, with the new Record; or a Job               rollout.rs, env_vars.rs, job.rs
@@ -21,6 +21,7 @@
 //! Invariant: every answer is a value with its reason. Left out: everything that waits, fails or is retried.
 
 pub mod change;
+pub mod comparison;
 pub mod content;
 pub mod decision;
 pub mod digest;

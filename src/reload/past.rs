@@ -6,7 +6,8 @@
 //! Left out: the reading (edge/history.rs).
 
 use super::change::Occasion;
-use super::decision::{Since, Skip, counts};
+use super::comparison::Since;
+use super::decision::{Skip, counts};
 use super::digest::Digest;
 use super::references::Keys;
 use super::rollout_way::PodsReplaced;

@@ -177,7 +177,8 @@ fn is_zero(number: &u32) -> bool {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::decision::{Comparison, ReadOrder, compare, counts};
+    use super::super::comparison::{Comparison, ReadOrder, compare};
+    use super::super::decision::counts;
     use super::super::record::OBSERVED;
     use super::super::rollout::{Patch, Rollout};
     use super::super::testing::{app_at, config_map, deployment, rules, workload, workload_that_runs_on};
