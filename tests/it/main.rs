@@ -21,6 +21,7 @@ mod deciding;
 mod fake_cluster;
 mod faults;
 mod fixtures;
+mod jobs;
 mod kind_plane;
 mod kinds;
 mod overload;
