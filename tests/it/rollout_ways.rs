@@ -1,6 +1,6 @@
 //! What a workload's own spec and annotations make of a rollout, on a real API server.
 
-use confroll_stack::object::{JSON, MERGE_PATCH, send as request};
+use confroll_stack::object::{JSON, send as request};
 use serde_json::{Value, json};
 
 use crate::fixtures::{FURTHER_KINDS, workload};
