@@ -17,10 +17,12 @@ use super::callers::CallerRules;
 use super::scope_settings::{kinds, scope};
 use super::serve_variables::Ours;
 use super::setting_text::{
-    at_start, cluster, count, count_by, duration, kube_events, link, on_absence, revision_names, strategy, unmarked,
+    at_start, cluster, count, count_by, cross_namespace, duration, kube_events, link, on_absence, revision_names,
+    strategy, unmarked,
 };
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
 use crate::reload::digest::DigestKey;
+use crate::reload::extra_sources::CrossNamespace;
 use crate::reload::link::LinkTemplate;
 use crate::reload::rules::{Absence, Rules};
 
@@ -128,6 +130,7 @@ impl Settings {
     pub fn read(variables: &Variables) -> Result<Self, SettingsError> {
         let ours: Ours = variables.ours("serve")?;
         let key = digest_key(&ours)?;
+        let key_origin = if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed };
         let unmarked = read("CONFROLL_AUTO_RELOAD_ALL", ours.auto_reload_all.as_deref(), "false", unmarked)?;
         Ok(Self {
             listen: variables.listen()?,
@@ -162,10 +165,11 @@ impl Settings {
                         on_absence,
                     )?,
                 },
+                cross_namespace: across(&ours, key_origin)?,
                 digest_key: DigestKey::new(key.as_deref().unwrap_or(DigestKey::FIXED)),
                 scope: scope(&ours)?,
             },
-            key_origin: if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed },
+            key_origin,
             pace: pace(&ours)?,
             sweep_at_start: read("CONFROLL_SWEEP_AT_START", ours.sweep_at_start.as_deref(), "false", at_start)?,
             callers: callers(&ours)?,
@@ -197,6 +201,18 @@ fn callers(ours: &Ours) -> Result<Option<CallerRules>, SettingsError> {
         }
         (Some(_), None) => Err(unreadable(CALLERS, "is not set, though CONFROLL_AUDIENCE is; say who may send events")),
         (None, Some(_)) => Err(unreadable("CONFROLL_AUDIENCE", "is not set, though CONFROLL_CALLERS is; set both")),
+    }
+}
+
+/// Not with a key that everybody knows: whoever may annotate a workload of one namespace would get digests of the Secrets
+/// of all others, from which a short one could be guessed.
+fn across(ours: &Ours, key: KeyOrigin) -> Result<CrossNamespace, SettingsError> {
+    const ACROSS: &str = "CONFROLL_CROSS_NAMESPACE";
+    match (read(ACROSS, ours.cross_namespace.as_deref(), "false", cross_namespace)?, key) {
+        (CrossNamespace::Allowed, KeyOrigin::Fixed) => {
+            Err(unreadable(ACROSS, "is true, though CONFROLL_DIGEST_KEY is not set; set that to a random secret, too"))
+        }
+        (read, _) => Ok(read),
     }
 }
 
