@@ -196,6 +196,7 @@ mod tests {
         json["metadata"]["annotations"]["confroll.dev/extra-configmaps"] = json!("bank/app");
         let rules = Rules { cross_namespace: CrossNamespace::Allowed, ..rules() };
         let workload = Workload::read(&WORKLOAD_KINDS[0], &shop(), &json.to_string(), &rules).unwrap();
+        assert!(workload.usage(&config_map("app")).is_some() && workload.usage(&bank).is_none());
         let value = |near: &str, far: &str, changed: &SourceRef| {
             let mut record = record_of(&[]).of(&shop());
             for (source, value) in [(&config_map("app"), near), (&bank, far)] {

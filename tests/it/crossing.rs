@@ -87,6 +87,7 @@ async fn without_the_setting_the_annotation_has_no_effect_and_costs_no_request()
         assert_eq!(cluster.rollouts(API), 0);
         let mut requests = cluster.requests();
         requests.sort();
+        assert!(!requests.iter().any(|request| request.contains("labelSelector")), "{requests:?}");
         requests
     };
     assert_eq!(requests(true).await, requests(false).await);
@@ -110,8 +111,8 @@ async fn what_was_named_while_the_setting_was_on_is_not_even_read_any_more() {
     assert_eq!(noted(&cluster, API), ["ConfigMap/app"]);
 }
 
-/// Three ConfigMaps of one name; a workload that uses the near one and names one of the far ones; one that uses the near one
-/// alone; one that names the other far one; and one in the bank that uses the bank's.
+/// Three ConfigMaps of one name; a workload that uses the near one and names one of the far ones; one that asks for the near
+/// one alone, by its name; one that names the other far one, and excludes the near one; and one in the bank that uses the bank's.
 fn namesakes() -> FakeCluster {
     let cluster = FakeCluster::default();
     for namespace in ["", "bank/", "post/"] {
@@ -121,8 +122,12 @@ fn namesakes() -> FakeCluster {
     both["metadata"]["annotations"]["confroll.dev/extra-configmaps"] = json!("bank/app");
     both["metadata"]["labels"] = json!({ "confroll.dev/cross-namespace": "true" });
     cluster.put("deployments/both", both);
-    cluster.put("deployments/near", workload_using(&["app"]));
-    cluster.put("statefulsets/far", naming("post/app", Some("true")));
+    let mut near = workload_using(&["app"]);
+    near["metadata"]["annotations"] = json!({ "configmap.reloader.stakater.com/reload": "app" });
+    cluster.put("deployments/near", near);
+    let mut far = naming("post/app", Some("true"));
+    far["metadata"]["annotations"]["configmaps.exclude.reloader.stakater.com/reload"] = json!("app");
+    cluster.put("statefulsets/far", far);
     cluster.put("bank/deployments/teller", workload_using(&["app"]));
     cluster
 }
@@ -155,6 +160,23 @@ async fn sources_of_one_name_in_several_namespaces_are_told_apart() {
             assert_eq!(rollouts(&cluster), expected, "{namespace}");
         }
     }
+}
+
+#[tokio::test]
+async fn sources_of_two_namespaces_that_changed_together_give_one_rollout() {
+    let cluster = FakeCluster::default();
+    for key in [SHARED, "configmaps/app"] {
+        cluster.put(key, config_map("1"));
+    }
+    cluster.put(API, naming("shop/app,bank/shared", Some("true")));
+    let function = Function::with(&cluster, allowing(&[])).await;
+    function.swept("1").await;
+    for key in [SHARED, "configmaps/app"] {
+        cluster.put(key, config_map("2"));
+    }
+    updated_in(&function, "shop", "app").await;
+    updated_in(&function, "bank", "shared").await;
+    assert_eq!(cluster.rollouts(API), 1);
 }
 
 #[tokio::test]
@@ -224,10 +246,16 @@ async fn an_entry_of_the_own_namespace_needs_no_label_and_a_broken_one_costs_its
     let mut excluding = naming("shop/app", None);
     excluding["metadata"]["annotations"]["configmaps.exclude.reloader.stakater.com/reload"] = json!("app");
     cluster.put("deployments/excluding", excluding);
+    let mut of_a_key = naming("shop/app", None);
+    of_a_key["metadata"]["annotations"]["reloader.stakater.com/auto"] = json!("true");
+    let key = json!({ "configMapKeyRef": { "name": "app", "key": "other" } });
+    of_a_key["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{ "name": "A", "valueFrom": key }]);
+    cluster.put("deployments/of-a-key", of_a_key);
     cluster.put("configmaps/app", config_map("2"));
     let function = Function::with(&cluster, allowing(&[])).await;
     updated_in(&function, "shop", "app").await;
-    assert_eq!(["near", "excluding"].map(|name| cluster.rollouts(&format!("deployments/{name}"))), [1, 0]);
+    let found = ["near", "excluding", "of-a-key"].map(|name| cluster.rollouts(&format!("deployments/{name}")));
+    assert_eq!(found, [1, 0, 1], "what is named counts whole");
 }
 
 /// The labels of namespaces, and that the bank's sources are not to be read.
