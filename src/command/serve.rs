@@ -11,6 +11,7 @@ use super::{listen, provide_tls, serve_routes, stop_signal};
 use crate::edge::callers::Callers;
 use crate::edge::cluster::Cluster;
 use crate::edge::config::{AtStart, KeyOrigin, Settings};
+use crate::edge::elsewhere::Elsewhere;
 use crate::edge::inbox::Inbox;
 use crate::edge::lane::Lanes;
 use crate::edge::metrics::Metrics;
@@ -80,9 +81,11 @@ pub fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox>
     };
     let run = ReloadRun { cluster: cluster.clone(), rules: rules.clone(), reporter, metrics: metrics.clone() };
     let lanes = Lanes::new(Arc::new(run), settings.pace.settle);
+    let elsewhere = Elsewhere::new(cluster.clone(), lanes.clone());
     let sweep = Sweep::new(cluster.clone(), rules.clone(), lanes.clone(), metrics.clone());
     Ok(Inbox {
         lanes,
+        elsewhere,
         sweep,
         rules,
         metrics,

@@ -144,7 +144,7 @@ impl Cluster {
         }
     }
 
-    /// Reads a collection page by page. `take` gets each as JSON and gives back the token of the next.
+    /// Reads a collection page by page, or what a query leaves of it. `take` gets each as JSON and gives back the token of the next.
     pub(super) async fn pages(
         &self,
         call: &Call,
@@ -152,12 +152,13 @@ impl Cluster {
         accept: &str,
         mut take: impl FnMut(&str) -> Result<Option<String>, ShapeError>,
     ) -> Result<(), ClusterError> {
-        let mut path = format!("{collection}?limit={PAGE}");
+        let and = if collection.contains('?') { '&' } else { '?' };
+        let mut path = format!("{collection}{and}limit={PAGE}");
         loop {
             let json = self.read(&self.lists, call, &path, accept).await?;
             match take(text(&json)?)? {
                 // The token is base64url, which needs no escape in a query.
-                Some(token) if !token.is_empty() => path = format!("{collection}?limit={PAGE}&continue={token}"),
+                Some(token) if !token.is_empty() => path = format!("{collection}{and}limit={PAGE}&continue={token}"),
                 _ => return Ok(()),
             }
         }

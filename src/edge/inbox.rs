@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::callers::Callers;
+use super::elsewhere::Elsewhere;
 use super::event_reader::read_event;
 use super::failure::Failure;
 use super::lane::{EventOutcome, Lanes, Ticket};
@@ -35,6 +36,8 @@ use crate::reload::sweep::asked_by;
 pub struct Inbox {
     /// Where events go.
     pub lanes: Lanes,
+    /// And where else.
+    pub elsewhere: Elsewhere,
     /// Looks at everything.
     pub sweep: Sweep,
     /// The rules of every decision.
@@ -103,6 +106,7 @@ async fn act(inbox: &Inbox, headers: &HeaderMap, body: Result<Bytes, BytesReject
             return Ok(StatusCode::NO_CONTENT);
         }
         let (ticket, answer) = Ticket::new();
+        inbox.elsewhere.join(change.clone(), ticket.clone());
         inbox.lanes.join(change, ticket);
         timeout(inbox.deadline, answer).await.map(|answered| answered.unwrap_or(EventOutcome::Again))
     } else {

@@ -3,6 +3,7 @@
 //! ```text
 //! inbox ─ an event comes in, its answer goes out          failure.rs: which status for which outcome
 //!   sweep ─ or everything is looked at                     cluster_wide.rs: lists of all namespaces; namespaces.rs: which
+//!   elsewhere ─ which other namespaces ask for its source
 //!   lane ─ one batch at a time per namespace
 //!     reload_run ─ read, decide, patch, report            cluster.rs, history.rs: the API server
 //!       outbox ─ reload events to the sink
@@ -26,6 +27,7 @@ pub mod cluster_wide;
 pub mod cluster_workloads;
 pub mod config;
 pub mod destinations;
+pub mod elsewhere;
 pub mod event_reader;
 pub mod failure;
 pub mod go_duration;

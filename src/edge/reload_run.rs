@@ -209,13 +209,17 @@ impl ReloadRun {
             give_back(work.everybody.iter().copied());
             Vec::new()
         });
-        for workload in &workloads {
-            let problems = workload.opt_in.problems().map(ToString::to_string);
-            for problem in problems.chain(workload.problems.iter().cloned()) {
-                tracing::warn!(namespace, workload.kind = kind.kind, workload.name = workload.id.name, "{problem}");
-            }
-        }
+        workloads.iter().for_each(log_problems);
         workloads
+    }
+}
+
+/// Says what is wrong with what a workload asks for.
+pub(super) fn log_problems(workload: &Workload) {
+    let (namespace, kind) = (workload.id.namespace.as_str(), workload.id.kind.kind);
+    let problems = workload.opt_in.problems().map(ToString::to_string);
+    for problem in problems.chain(workload.problems.iter().cloned()) {
+        tracing::warn!(namespace, workload.kind = kind, workload.name = workload.id.name, "{problem}");
     }
 }
 

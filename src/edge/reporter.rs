@@ -155,7 +155,8 @@ impl Reporter {
 
     fn log(&self, workload: &WorkloadId, outcome: &Outcome, changed: &[SourceNow]) {
         let (namespace, kind, name) = (workload.namespace.as_str(), workload.kind.kind, workload.name.as_str());
-        let sources = changed.iter().map(|now| now.object.source.to_string()).collect::<Vec<_>>().join(", ");
+        let called = |now: &SourceNow| now.object.source.seen_from(&workload.namespace);
+        let sources = changed.iter().map(called).collect::<Vec<_>>().join(", ");
         let reason = changed.first().map_or("", |now| now.counted.reason.as_str());
         self.metrics.rollout(workload, outcome);
         match outcome {

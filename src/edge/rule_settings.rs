@@ -6,9 +6,10 @@
 use super::annotation_settings::annotation_keys;
 use super::scope_settings::{kinds, scope};
 use super::serve_variables::Ours;
-use super::setting_text::{on_absence, revision_names, strategy, unmarked};
+use super::setting_text::{cross_namespace, on_absence, revision_names, strategy, unmarked};
 use super::variables::{SettingsError, read, unreadable};
 use crate::reload::digest::DigestKey;
+use crate::reload::extra_sources::CrossNamespace;
 use crate::reload::rules::{Absence, Rules};
 
 /// Reads the rules of every decision.
@@ -22,9 +23,22 @@ pub(super) fn rules(ours: &Ours, key: Option<&[u8]>) -> Result<Rules, SettingsEr
         strategy: read("CONFROLL_RELOAD_STRATEGY", ours.reload_strategy.as_deref(), "annotations", strategy)?,
         revision_names: read("CONFROLL_REVISION_NAMES", ours.revision_names.as_deref(), "kept", revision_names)?,
         absence: Absence { on_create, on_delete },
+        cross_namespace: across(ours, key)?,
         digest_key: DigestKey::new(key.unwrap_or(DigestKey::FIXED)),
         scope: scope(ours)?,
     })
+}
+
+/// Not with a key that everybody knows: whoever may annotate a workload of one namespace would get digests of the Secrets
+/// of all others, from which a short one could be guessed.
+fn across(ours: &Ours, key: Option<&[u8]>) -> Result<CrossNamespace, SettingsError> {
+    const ACROSS: &str = "CONFROLL_CROSS_NAMESPACE";
+    match (read(ACROSS, ours.cross_namespace.as_deref(), "false", cross_namespace)?, key) {
+        (CrossNamespace::Allowed, None) => {
+            Err(unreadable(ACROSS, "is true, though CONFROLL_DIGEST_KEY is not set; set that to a random secret, too"))
+        }
+        (read, _) => Ok(read),
+    }
 }
 
 /// Reads the key of all digests; `None` where none is given.

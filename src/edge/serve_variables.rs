@@ -24,6 +24,7 @@ pub(super) struct Ours {
     pub(super) reload_on_create: Option<String>,
     pub(super) reload_on_delete: Option<String>,
     pub(super) revision_names: Option<String>,
+    pub(super) cross_namespace: Option<String>,
     pub(super) kinds: Option<String>,
     pub(super) rollout_strategy_annotation: Option<String>,
     pub(super) kubernetes_events: Option<String>,
@@ -90,6 +91,11 @@ What is looked at:
       kinds that are never rolled out, such as jobs,daemonsets [none]
   CONFROLL_AUTO_RELOAD_ALL          --auto-reload-all
       reload workloads without annotations [false]
+  CONFROLL_CROSS_NAMESPACE
+      workloads may name sources of other namespaces (namespace/name,…) in
+      annotations confroll.dev/extra-configmaps and confroll.dev/extra-secrets,
+      beside the label confroll.dev/cross-namespace=true; needs the rights in
+      all namespaces, by a ClusterRoleBinding, and a digest key [false]
 
   CONFROLL_KINDS
       further kinds of workloads: group/version/Kind:plural=path.to.template,

@@ -12,6 +12,7 @@ use super::variables::LogFormat;
 use crate::announce::style::{ShownKeys, ThreadBy};
 use crate::announce::text::clean;
 use crate::announce::webhook::EventMode;
+use crate::reload::extra_sources::CrossNamespace;
 use crate::reload::link::LinkTemplate;
 use crate::reload::opt_in::Unmarked;
 use crate::reload::rollout_way::{RevisionNames, Strategy};
@@ -39,6 +40,10 @@ pub(super) fn revision_names(text: &str) -> Result<RevisionNames, String> {
 
 pub(super) fn on_absence(text: &str) -> Result<OnAbsence, String> {
     one_of(text, &[("true", OnAbsence::Reload), ("false", OnAbsence::Nothing)])
+}
+
+pub(super) fn cross_namespace(text: &str) -> Result<CrossNamespace, String> {
+    one_of(text, &[("true", CrossNamespace::Allowed), ("false", CrossNamespace::Off)])
 }
 
 pub(super) fn kube_events(text: &str) -> Result<KubeEvents, String> {

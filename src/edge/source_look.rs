@@ -2,7 +2,7 @@
 //! to run on.
 //!
 //! Invariants: what is compared was read after the record was written, or is told apart by version; a source that is
-//! only looked at beside others is read only where its version moved.
+//! only looked at beside others is read only where its version moved, or where it is another namespace's.
 //! Left out: what follows from it (workload_run.rs).
 
 use std::collections::BTreeSet;
@@ -128,7 +128,7 @@ impl SourceLook<'_> {
         cause: Cause,
         order: ReadOrder,
     ) -> Result<Record, ClusterError> {
-        let mut record = Record::new(&self.rules.digest_key, cause);
+        let mut record = Record::new(&self.rules.digest_key, cause).of(&workload.id.namespace);
         for now in changed.iter().chain(unchanged) {
             self.note(&mut record, workload.record.as_ref(), now);
         }
@@ -157,13 +157,17 @@ impl SourceLook<'_> {
                 (None | Some(Judged::DoesNotCount(_)), _) => {}
             }
         }
-        record.cause.changed = changed.iter().map(|now| now.object.source.to_string()).collect();
+        record.cause.changed = changed.iter().map(|now| record.name_of(&now.object.source)).collect();
         Ok(record)
     }
 
     /// Whether a source is, by its version alone, what the record says, or is gone since. One of which other keys count
     /// by now is looked at: the record's digest says nothing of them, and the past that could is soon forgotten.
     async fn is_unmoved(&self, workload: &Workload, source: &SourceRef) -> Result<bool, ClusterError> {
+        // A list of another namespace is as long as that is large: one of its sources is read instead.
+        if source.namespace != workload.id.namespace {
+            return Ok(false);
+        }
         let Some(seen) = seen_as_it_counts(workload, source, self.rules) else { return Ok(false) };
         let versions = self.sources.versions(source.kind).await?;
         let is_missed = self.rules.absence.on_delete == OnAbsence::Reload;

@@ -63,6 +63,14 @@ impl Sources {
     }
 
     async fn read(&self, source: &SourceRef) -> Result<Option<Present>, ClusterError> {
+        // Those of the batch's own namespace were looked at before.
+        if source.namespace != self.namespace
+            && let Err(out) = self.cluster.check_labels(&source.namespace).await?
+        {
+            let (namespace, reason) = (source.namespace.as_str(), out.as_str());
+            tracing::debug!(namespace, reason, "a source of a namespace that is not looked at is as good as none");
+            return Ok(None);
+        }
         match self.cluster.source(source).await? {
             Some(object) => Ok(Some(Present::of(object))),
             None if self.cluster.rules.absence.is_watched() => self.gone(source).await.map(Some),

@@ -15,6 +15,7 @@ use super::cluster::Cluster;
 use super::cluster_error::ClusterError;
 use super::lane::{EventOutcome, Lanes, Ticket};
 use super::metrics::Metrics;
+use super::reload_run::log_problems;
 use crate::reload::change::{Change, Occasion};
 use crate::reload::decision::Skip;
 use crate::reload::record::EventTag;
@@ -59,6 +60,7 @@ impl Sweep {
         outcome
     }
 
+    /// What is to be looked at, by the namespace of the workloads that ask for it.
     async fn find(&self, event: &EventTag) -> Result<BTreeMap<Namespace, BTreeSet<SourceRef>>, ClusterError> {
         // Workloads first would find a source that is made between the lists to be missing, which says nothing; this
         // way round it is a source that nobody uses yet.
@@ -78,9 +80,11 @@ impl Sweep {
                     stand_ins.push(workload.id.clone());
                 }
                 asked_for.extend(seen.asked_for(&workload, &self.rules));
-                for source in seen.to_look_at(&workload, event, &self.rules) {
-                    found.entry(source.namespace.clone()).or_default().insert(source);
+                let to_look_at = seen.to_look_at(&workload, event, &self.rules);
+                if !to_look_at.is_empty() {
+                    found.entry(workload.id.namespace.clone()).or_default().extend(to_look_at);
                 }
+                log_problems(&workload);
             };
             for namespace in places.lists() {
                 self.cluster.each_workload(kind, namespace, &mut take).await?;
@@ -100,7 +104,7 @@ impl Sweep {
         began: Instant,
     ) -> EventOutcome {
         let (namespaces, sources) = (found.len(), found.values().map(BTreeSet::len).sum::<usize>());
-        let outcomes = stream::iter(found.into_values()).map(|sources| self.look_at_one(sources, event));
+        let outcomes = stream::iter(found).map(|(namespace, sources)| self.look_at_one(namespace, sources, event));
         let outcomes: Vec<EventOutcome> = outcomes.buffer_unordered(NAMESPACES).collect().await;
         let outcome = outcomes.into_iter().max().unwrap_or(EventOutcome::Done);
         let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -108,11 +112,11 @@ impl Sweep {
         outcome
     }
 
-    async fn look_at_one(&self, sources: BTreeSet<SourceRef>, event: &EventTag) -> EventOutcome {
+    async fn look_at_one(&self, namespace: Namespace, sources: BTreeSet<SourceRef>, event: &EventTag) -> EventOutcome {
         let (ticket, answer) = Ticket::new();
         for source in sources {
             let change = Change { source, event: event.clone(), occasion: Occasion::Sweep, at: None };
-            self.lanes.join(change, ticket.clone());
+            self.lanes.join_in(&namespace, change, ticket.clone());
         }
         drop(ticket);
         answer.await.unwrap_or(EventOutcome::Again)

@@ -234,7 +234,7 @@ impl<'a> WorkloadRun<'a> {
         let Some(last) = workload.record.as_ref().filter(|last| !self.has_told(workload, last)) else {
             return self.note(workload, seen).await;
         };
-        let is_of_last = |now: &SourceNow| last.cause.changed.contains(&now.object.source.to_string());
+        let is_of_last = |now: &SourceNow| last.cause.changed.contains(&last.name_of(&now.object.source));
         let changed: Vec<_> = unchanged.into_iter().filter(is_of_last).collect();
         if changed.is_empty() {
             return self.note(workload, seen).await;

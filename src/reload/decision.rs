@@ -94,9 +94,27 @@ pub fn asks_for(workload: &Workload, source: &SourceRef, marks: SourceMarks) -> 
         return Err(skip);
     }
     marks.scope().map_err(Skip::OutOfScope)?;
-    match workload.opt_in.asks_for(source.kind, source.name(), &marks, workload.usage(source)) {
+    match answer(workload, source, marks) {
         Answer::Skips(reason) => Err(Skip::Opt(reason)),
         Answer::Counts(reason) => Ok(reason),
+    }
+}
+
+/// Names and patterns are for the workload's own namespace; one that is written with its namespace counts as a name.
+fn answer(workload: &Workload, source: &SourceRef, marks: SourceMarks) -> Answer {
+    let (opt_in, is_extra) = (&workload.opt_in, workload.extra.contain(source));
+    let answer = if source.namespace == workload.id.namespace {
+        opt_in.asks_for(source.kind, source.name(), &marks, workload.usage(source))
+    } else {
+        Answer::Skips(opt_in.veto(&marks).unwrap_or(opt_in::SkipReason::NotOptedIn))
+    };
+    match answer {
+        Answer::Counts(_) | Answer::Skips(opt_in::SkipReason::NotOptedIn | opt_in::SkipReason::NotReferenced)
+            if is_extra =>
+        {
+            Answer::Counts(Reason::NamedInAnnotation)
+        }
+        answer => answer,
     }
 }
 

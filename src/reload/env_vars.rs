@@ -149,9 +149,13 @@ fn is_ours(variable: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::extra_sources::CrossNamespace;
     use super::super::record::{Cause, EventTag};
     use super::super::references::Keys;
-    use super::super::testing::{app_at, config_map, deployment, rules, version, workload};
+    use super::super::rules::Rules;
+    use super::super::source::Namespace;
+    use super::super::testing::{app_at, config_map, deployment, rules, shop, version, workload};
+    use super::super::workload_kind::WORKLOAD_KINDS;
     use super::*;
 
     #[test]
@@ -183,6 +187,29 @@ mod tests {
         json_patch::patch(&mut template, &serde_json::from_value::<json_patch::Patch>(json!(operations)).unwrap())
             .unwrap();
         template["spec"]["containers"].clone()
+    }
+
+    #[test]
+    fn sources_of_one_name_in_two_namespaces_share_a_variable_that_stands_for_both() {
+        let bank = SourceRef::new(SourceKind::ConfigMap, Namespace::parse("bank").unwrap(), "app").unwrap();
+        let mut json = deployment();
+        json["metadata"]["annotations"]["confroll.dev/extra-configmaps"] = json!("bank/app");
+        let rules = Rules { cross_namespace: CrossNamespace::Allowed, ..rules() };
+        let workload = Workload::read(&WORKLOAD_KINDS[0], &shop(), &json.to_string(), &rules).unwrap();
+        assert!(workload.usage(&config_map("app")).is_some() && workload.usage(&bank).is_none());
+        let value = |near: &str, far: &str, changed: &SourceRef| {
+            let mut record = record_of(&[]).of(&shop());
+            for (source, value) in [(&config_map("app"), near), (&bank, far)] {
+                let digest = app_at(1, value).digest(&Keys::Whole, &rules.digest_key);
+                record.note(source, &Keys::Whole, version(1), digest);
+            }
+            let operations = workload.environments.operations(&workload, &[changed], &record);
+            operations.last().unwrap()["value"].to_string()
+        };
+        let before = value("1", "1", &bank);
+        assert!(before.contains("STAKATER_APP_CONFIGMAP"), "{before}");
+        let after = [value("1", "2", &bank), value("2", "1", &config_map("app")), value("2", "2", &bank)];
+        assert!(after.iter().all(|value| *value != before) && after[0] != after[1], "{after:?}");
     }
 
     fn digest(record: &Record, name: &str) -> String {

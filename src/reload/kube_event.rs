@@ -51,7 +51,8 @@ pub fn kube_event(report: &ReloadReport) -> Value {
 
 /// What changed, why that counts, how the workload was rolled out, and what else should be known.
 fn reloaded(report: &ReloadReport) -> String {
-    let sources: Vec<String> = report.sources.iter().map(|source| source.source.to_string()).collect();
+    let home = &report.workload.id.namespace;
+    let sources: Vec<String> = report.sources.iter().map(|source| source.source.seen_from(home)).collect();
     let why = report.sources.iter().find_map(|source| source.reason).map(Reason::as_str);
     let why = why.map_or_else(String::new, |why| format!(" ({why})"));
     let note = report.workload.note.map_or_else(String::new, |note| format!("; {note}"));

@@ -5,6 +5,7 @@
 //!   Scope ─ is it anybody's business, by name or labels               scope.rs, label_selector.rs
 //!   SourceObject ─ what is there now, its Content and Digest         source_object.rs, content.rs, version.rs
 //!   Workload ─ OptIn, References, Record                             workload.rs, opt_in.rs, references.rs, record.rs
+//!     ExtraSources ─ those that it names of any namespace            extra_sources.rs
 //!     fit() ─ what a Record leaves out where it has no room          record_room.rs
 //!     counts() ─ does this source matter to this workload, and why   decision.rs
 //!     compare() ─ Same, Changed, or only the past can tell           comparison.rs
@@ -26,6 +27,7 @@ pub mod content;
 pub mod decision;
 pub mod digest;
 pub mod env_vars;
+pub mod extra_sources;
 mod go_class;
 mod go_property;
 pub mod go_regex;

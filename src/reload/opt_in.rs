@@ -232,11 +232,8 @@ impl OptIn {
     #[must_use]
     pub fn asks_for(&self, kind: SourceKind, name: &str, marks: &SourceMarks, usage: Option<&Usage>) -> Answer {
         let asks = self.asks(kind);
-        if self.opted_out == Mark::Set {
-            return Answer::Skips(SkipReason::WorkloadOptedOut);
-        }
-        if marks.ignore == Mark::Set {
-            return Answer::Skips(SkipReason::SourceIgnored);
+        if let Some(reason) = self.veto(marks) {
+            return Answer::Skips(reason);
         }
         if asks.exclude.contains(name) {
             return Answer::Skips(SkipReason::Excluded);
@@ -251,6 +248,16 @@ impl OptIn {
             _ => return Answer::Skips(SkipReason::NotOptedIn),
         };
         if usage.is_some() { Answer::Counts(reason) } else { Answer::Skips(SkipReason::NotReferenced) }
+    }
+
+    /// What beats every wish of a workload, whichever source it is for.
+    #[must_use]
+    pub fn veto(&self, marks: &SourceMarks) -> Option<SkipReason> {
+        match (self.opted_out, marks.ignore) {
+            (Mark::Set, _) => Some(SkipReason::WorkloadOptedOut),
+            (_, Mark::Set) => Some(SkipReason::SourceIgnored),
+            _ => None,
+        }
     }
 
     /// The patterns by which sources of a kind are named.

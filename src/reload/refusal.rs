@@ -35,7 +35,7 @@ pub(super) struct Refused {
     rollout: String,
     /// The event that asked for it.
     event: EventTag,
-    /// The sources whose content had changed, as `ConfigMap/name`.
+    /// The sources whose content had changed, as they are called in the record.
     sources: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ impl Record {
     /// Whether a rollout for a source that this record does not know otherwise was refused.
     pub(super) fn owes(&self, source: &SourceRef) -> bool {
         let owed = self.refused.iter().flat_map(|refused| &refused.sources);
-        owed.into_iter().any(|name| *name == source.to_string())
+        owed.into_iter().any(|name| *name == self.name_of(source))
     }
 
     /// Notes what the rollout that writes this record replaces.

@@ -15,7 +15,7 @@ use super::link::LinkTemplate;
 use super::opt_in::Reason;
 use super::record::tag;
 use super::rollout_way::RolloutWay;
-use super::source::SourceRef;
+use super::source::{Namespace, SourceRef};
 use super::workload::{Workload, WorkloadId};
 
 /// The type of the event for a workload that was rolled out.
@@ -164,7 +164,7 @@ impl ReloadReport {
             cluster,
             namespace,
             workload: json!({ "apiVersion": id.kind.api_version(), "kind": kind, "name": id.name }),
-            sources: self.sources.iter().map(ReportedSource::to_json).collect(),
+            sources: self.sources.iter().map(|source| source.to_json(&id.namespace)).collect(),
             strategy,
             reason: self.sources.iter().find_map(|source| source.reason).map(Reason::as_str),
             message,
@@ -189,9 +189,12 @@ impl ReloadReport {
 }
 
 impl ReportedSource {
-    fn to_json(&self) -> serde_json::Value {
+    fn to_json(&self, home: &Namespace) -> serde_json::Value {
         let mut json =
             json!({ "kind": self.source.kind.as_str(), "name": self.source.name(), "change": self.change.as_str() });
+        if self.source.namespace != *home {
+            json["namespace"] = json!(self.source.namespace);
+        }
         if self.keys != ChangedKeys::default() {
             json["keys"] = json!(self.keys);
         }

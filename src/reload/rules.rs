@@ -4,6 +4,7 @@
 //! Left out: where a setting comes from (edge/config.rs).
 
 use super::digest::DigestKey;
+use super::extra_sources::CrossNamespace;
 use super::opt_in::{AnnotationKeys, Unmarked};
 use super::rollout_way::{RevisionNames, Strategy};
 use super::scope::Scope;
@@ -51,6 +52,8 @@ pub struct Rules {
     pub revision_names: RevisionNames,
     /// What a source that appears or vanishes means.
     pub absence: Absence,
+    /// Whether workloads may name sources of other namespaces.
+    pub cross_namespace: CrossNamespace,
     /// The key of every digest.
     pub digest_key: DigestKey,
     /// What is looked at.

@@ -1,7 +1,7 @@
 //! What a workload takes its configuration from: ConfigMaps and Secrets, by reference.
 //!
 //! Invariant: a [`SourceRef`] holds names that Kubernetes itself would accept, so that one can be put into a URL as
-//! it is. It belongs to one namespace, and nothing here ever leads out of it.
+//! it is. It belongs to one namespace.
 //! Left out: the content of a source (content.rs) and who uses it (references.rs).
 
 use std::fmt;
@@ -118,7 +118,7 @@ impl fmt::Display for Namespace {
 pub struct SourceRef {
     /// ConfigMap or Secret.
     pub kind: SourceKind,
-    /// Where it lives; a workload only ever uses sources of its own namespace.
+    /// Where it lives; a pod template only ever uses sources of its own namespace.
     pub namespace: Namespace,
     name: String,
 }
@@ -130,11 +130,24 @@ impl SourceRef {
         Ok(Self { kind, namespace, name: name.to_owned() })
     }
 
-    /// Reads `ConfigMap/app` as [`SourceRef`]'s `Display` writes it.
+    /// Reads what [`seen_from`](Self::seen_from) this namespace writes.
     #[must_use]
     pub fn from_display(namespace: &Namespace, text: &str) -> Option<Self> {
         let (kind, name) = text.split_once('/')?;
-        Self::new(SourceKind::from_api("v1", kind)?, namespace.clone(), name).ok()
+        let (namespace, name) = match name.split_once('/') {
+            None => (namespace.clone(), name),
+            Some((other, name)) => (Namespace::parse(other).ok().filter(|other| other != namespace)?, name),
+        };
+        Self::new(SourceKind::from_api("v1", kind)?, namespace, name).ok()
+    }
+
+    /// What it is called in a namespace: `ConfigMap/app` in its own, `ConfigMap/bank/app` in another.
+    #[must_use]
+    pub fn seen_from(&self, namespace: &Namespace) -> String {
+        if self.namespace == *namespace {
+            return self.to_string();
+        }
+        format!("{}/{}/{}", self.kind, self.namespace, self.name)
     }
 
     /// The name as text.
@@ -179,6 +192,22 @@ mod tests {
         for name in ["a", "kube-root-ca.crt", "0", "a.b.c", &"a".repeat(253)] {
             let source = SourceRef::new(SourceKind::ConfigMap, shop(), name).unwrap();
             assert_eq!(source.to_string(), format!("ConfigMap/{name}"));
+        }
+    }
+
+    #[test]
+    fn a_source_of_another_namespace_is_called_by_it_and_read_back() {
+        let bank = SourceRef::new(SourceKind::Secret, Namespace::parse("bank").unwrap(), "db").unwrap();
+        assert_eq!(
+            (bank.seen_from(&bank.namespace), bank.seen_from(&shop())),
+            ("Secret/db".into(), "Secret/bank/db".into())
+        );
+        for home in [shop(), bank.namespace.clone()] {
+            assert_eq!(SourceRef::from_display(&home, &bank.seen_from(&home)).as_ref(), Some(&bank));
+        }
+        for text in ["Secret/shop/db", "Secret/a/b/c", "Secret//db", "Secret/bank/", "Secret/..", "Secret", "/bank/db"]
+        {
+            assert_eq!(SourceRef::from_display(&shop(), text), None, "{text}");
         }
     }
 

@@ -65,7 +65,9 @@ impl SeenSources {
         if let Some(record) = record.filter(|record| to_tell || record.cause.event == *sweep) {
             let told = record.cause.changed.iter();
             let told = told.filter_map(|source| SourceRef::from_display(&workload.id.namespace, source));
-            sources.extend(told.filter(|source| rules.scope.source(source).is_ok()));
+            let may_name =
+                |source: &SourceRef| source.namespace == workload.id.namespace || workload.extra.contain(source);
+            sources.extend(told.filter(|source| may_name(source) && rules.scope.source(source).is_ok()));
         }
         sources
     }

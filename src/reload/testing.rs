@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::digest::DigestKey;
+use super::extra_sources::CrossNamespace;
 use super::opt_in::{AnnotationKeys, Unmarked};
 use super::rollout_way::{RevisionNames, Strategy};
 use super::rules::{Absence, OnAbsence, Rules};
@@ -21,6 +22,7 @@ pub(crate) fn rules() -> Rules {
         strategy: Strategy::Annotations,
         revision_names: RevisionNames::Kept,
         absence: Absence { on_create: OnAbsence::Nothing, on_delete: OnAbsence::Nothing },
+        cross_namespace: CrossNamespace::Off,
         digest_key: DigestKey::new(b"test"),
         scope: Scope::default(),
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tower::retry::RetryLayer;
 use tower::{BoxError, Layer as _};
 
-/// `configmaps/app`: all objects live in the namespace `shop`.
+/// `configmaps/app` in the namespace `shop`, `bank/configmaps/app` in another.
 type Key = String;
 /// What a test does to a request before the server sees it: an answer of its own, or nothing.
 type Fault = Box<dyn FnMut(&str, &str) -> Option<(u16, Value)> + Send>;
@@ -66,12 +66,12 @@ impl FakeCluster {
         let mut state = self.0.lock().unwrap();
         state.revision += 1;
         let revision = state.revision;
-        let name = key.split_once('/').unwrap().1;
+        let (namespace, _, name) = parts(key);
         let before = state.now(key).cloned();
         let kept =
             |field: &str, fresh: Value| before.as_ref().map_or(fresh, |before| before["metadata"][field].clone());
         object["metadata"]["name"] = json!(name);
-        object["metadata"]["namespace"] = json!("shop");
+        object["metadata"]["namespace"] = json!(namespace);
         object["metadata"]["uid"] = kept("uid", json!(format!("uid-{revision}")));
         let created = object["metadata"]["creationTimestamp"].take();
         let created = if created.is_null() { json!("2026-01-01T00:00:00Z") } else { created };
@@ -144,14 +144,16 @@ impl FakeCluster {
         }
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
         let query: BTreeMap<&str, &str> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
-        // All objects live in one namespace, so a list of all namespaces is a list of that.
-        let everywhere = || path.rsplit_once('/').unwrap().1;
-        let rest = path.split_once("/namespaces/shop/").map_or_else(everywhere, |(_, rest)| rest);
+        let (namespace, rest) = match path.split_once("/namespaces/") {
+            Some((_, rest)) => rest.split_once('/').map_or((None, rest), |(namespace, rest)| (Some(namespace), rest)),
+            None => (None, path.rsplit_once('/').unwrap().1),
+        };
+        let key = namespace.filter(|other| *other != "shop").map_or(rest.to_owned(), |other| format!("{other}/{rest}"));
         let mut state = self.0.lock().unwrap();
         match (method, rest.contains('/')) {
-            ("GET", true) => state.now(rest).map_or_else(|| status(404, "not found"), |object| (200, object.clone())),
-            ("GET", false) => state.list(rest, &query),
-            ("PATCH", true) => state.patch(rest, &serde_json::from_slice(body).unwrap()),
+            ("GET", true) => state.now(&key).map_or_else(|| status(404, "not found"), |object| (200, object.clone())),
+            ("GET", false) => state.list(namespace, rest, &query),
+            ("PATCH", true) => state.patch(&key, &serde_json::from_slice(body).unwrap()),
             _ => status(405, "method not allowed"),
         }
     }
@@ -162,19 +164,26 @@ impl State {
         self.versions.get(key)?.last()?.1.as_ref()
     }
 
-    fn list(&self, plural: &str, query: &BTreeMap<&str, &str>) -> (u16, Value) {
+    /// Of one namespace or, without one, of all.
+    fn list(&self, namespace: Option<&str>, plural: &str, query: &BTreeMap<&str, &str>) -> (u16, Value) {
         let at: u64 = query.get("resourceVersion").map_or(self.revision, |version| version.parse().unwrap());
         if at < self.compacted {
             return status(410, "too old resource version");
         }
         let name = query.get("fieldSelector").map(|selector| selector.strip_prefix("metadata.name%3D").unwrap());
-        let prefix = format!("{plural}/{}", name.unwrap_or_default());
-        let matches = |key: &&String| if name.is_some() { **key == prefix } else { key.starts_with(&prefix) };
+        let label = query.get("labelSelector").map(|selector| selector.split_once("%3D").unwrap());
+        let matches = |key: &str| {
+            let (its_namespace, its_plural, its_name) = parts(key);
+            its_plural == plural
+                && name.is_none_or(|name| name == its_name)
+                && namespace.is_none_or(|namespace| namespace == its_namespace)
+        };
         let items: Vec<_> = self
             .versions
             .iter()
             .filter(|(key, _)| matches(key))
             .filter_map(|(_, versions)| versions.iter().rfind(|(revision, _)| *revision <= at)?.1.clone())
+            .filter(|object| label.is_none_or(|(key, value)| object["metadata"]["labels"][key] == value))
             .collect();
         (200, json!({ "metadata": { "resourceVersion": at.to_string() }, "items": items }))
     }
@@ -200,6 +209,13 @@ impl State {
         self.versions.get_mut(key).unwrap().push((self.revision, Some(object)));
         (200, json!({ "kind": "PartialObjectMetadata" }))
     }
+}
+
+/// The namespace, plural and name of a key.
+fn parts(key: &str) -> (&str, &str, &str) {
+    let (rest, name) = key.rsplit_once('/').unwrap();
+    let (namespace, plural) = rest.split_once('/').unwrap_or(("shop", rest));
+    (namespace, plural, name)
 }
 
 /// A refusal as the API server words it.

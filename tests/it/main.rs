@@ -6,6 +6,7 @@ mod support;
 
 // On the real parts.
 mod calling;
+mod crossing_for_real;
 mod limits;
 mod many_processes;
 mod refusing;
@@ -17,6 +18,7 @@ mod sweeping_for_real;
 // On an API server in memory: what a real one does not do on demand.
 mod absence;
 mod canary;
+mod crossing;
 mod deciding;
 mod fake_cluster;
 mod faults;

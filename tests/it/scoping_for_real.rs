@@ -13,14 +13,14 @@ use crate::support::ChangeEvent;
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-struct Cluster {
-    control_plane: ControlPlane,
+pub(crate) struct Cluster {
+    pub(crate) control_plane: ControlPlane,
     client: kube::Client,
 }
 
 impl Cluster {
     /// Two namespaces, the first with the label `team: shop`, each with a ConfigMap and a Deployment that uses it.
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let parts = Parts::build().unwrap();
         let options = ControlPlaneOptions { controllers: false, ..ControlPlaneOptions::default() };
         let control_plane = ControlPlane::start(&parts, options).await.unwrap();
@@ -37,28 +37,31 @@ impl Cluster {
         cluster
     }
 
-    async fn create(&self, path: &str, object: Value) {
+    pub(crate) async fn create(&self, path: &str, object: Value) {
         request(&self.client, "POST", path, JSON, &object).await.unwrap();
     }
 
-    async fn edit(&self, namespace: &str, value: &str) {
+    pub(crate) async fn edit(&self, namespace: &str, value: &str) {
         let path = format!("/api/v1/namespaces/{namespace}/configmaps/app");
         request(&self.client, "PATCH", &path, MERGE_PATCH, &json!({ "data": { "a": value } })).await.unwrap();
     }
 
     /// How often the Deployments of `shop` and `bank` were written with another spec.
-    async fn generations(&self) -> [i64; 2] {
-        let mut generations = [0; 2];
-        for (namespace, generation) in ["shop", "bank"].into_iter().zip(&mut generations) {
-            let path = format!("/apis/apps/v1/namespaces/{namespace}/deployments/api");
-            let object = request(&self.client, "GET", &path, JSON, &json!({})).await.unwrap();
-            *generation = object["metadata"]["generation"].as_i64().unwrap();
-        }
-        generations
+    pub(crate) async fn generations(&self) -> [i64; 2] {
+        [self.generation("shop", "api").await, self.generation("bank", "api").await]
+    }
+
+    async fn generation(&self, namespace: &str, name: &str) -> i64 {
+        self.deployment(namespace, name).await["metadata"]["generation"].as_i64().unwrap()
+    }
+
+    pub(crate) async fn deployment(&self, namespace: &str, name: &str) -> Value {
+        let path = format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}");
+        request(&self.client, "GET", &path, JSON, &json!({})).await.unwrap()
     }
 
     /// Rights in one namespace, and nowhere else.
-    async fn allow_in(&self, namespace: &str, rules: Value) {
+    pub(crate) async fn allow_in(&self, namespace: &str, rules: Value) {
         let path = format!("{RBAC}/namespaces/{namespace}");
         self.create(&format!("{path}/roles"), json!({ "metadata": { "name": "confroll" }, "rules": rules })).await;
         let group = "rbac.authorization.k8s.io";
@@ -70,7 +73,7 @@ impl Cluster {
         self.create(&format!("{path}/rolebindings"), binding).await;
     }
 
-    async fn function(&self, variables: &[(&'static str, &str)]) -> Function {
+    pub(crate) async fn function(&self, variables: &[(&'static str, &str)]) -> Function {
         let variables = [("CONFROLL_DIGEST_KEY", "for testing")].iter().chain(variables);
         let env = variables.map(|(name, value)| (*name, (*value).to_owned())).collect();
         let kubeconfig = self.control_plane.kubeconfig_for(User::Confroll);
@@ -79,11 +82,11 @@ impl Cluster {
     }
 }
 
-async fn told(function: &Function, event: &ChangeEvent) -> u16 {
+pub(crate) async fn told(function: &Function, event: &ChangeEvent) -> u16 {
     event.request(&crate::sink::http(), function.url()).send().await.unwrap().status().as_u16()
 }
 
-fn updated(namespace: &str) -> ChangeEvent {
+pub(crate) fn updated(namespace: &str) -> ChangeEvent {
     let mut event = ChangeEvent::update("ConfigMap", "app");
     event.data["namespace"] = json!(namespace);
     event

@@ -45,6 +45,8 @@ fn a_value_that_cannot_be_read_stops_the_start_with_one_sentence() {
         ("CONFROLL_REQUEST_DEADLINE", "1d", "250ms"),
         ("CONFROLL_LONGEST_BODY", "4MiB", "number"),
         ("CONFROLL_AUTO_RELOAD_ALL", "hunter2", "true"),
+        ("CONFROLL_CROSS_NAMESPACE", "hunter2", "neither true nor false"),
+        ("CONFROLL_CROSS_NAMESPACE", "true", "CONFROLL_DIGEST_KEY is not set"),
         ("CONFROLL_AUDIENCE", "hunter2", "CONFROLL_CALLERS is not set"),
         ("CONFROLL_CALLERS", "hunter2", "CONFROLL_AUDIENCE is not set"),
         ("CONFROLL_SWEEP_AT_START", "hunter2", "true"),
