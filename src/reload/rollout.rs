@@ -208,6 +208,27 @@ mod tests {
     }
 
     #[test]
+    fn operations_hold_the_same_precondition() {
+        let mut json = deployment();
+        json["metadata"]["annotations"]["reloader.stakater.com/rollout-strategy"] = json!("env-vars");
+        let (workload, source, rules) = (workload(&json), app_at(60, "new"), rules());
+        let digest = source.digest(&Keys::Whole, &rules.digest_key);
+        let record = Record::new(&rules.digest_key, Cause::new(EventTag::of("s", "1"), Vec::new()));
+        let rollout = Rollout {
+            workload: &workload,
+            changed: &[(source.source, digest)],
+            record: &record,
+            at: Timestamp::UNIX_EPOCH,
+        };
+        let Patch::Operations(operations) = rollout.patch() else { panic!("env-vars are operations") };
+        // To replace a version by itself is refused where it is another by then.
+        for (path, value) in [("/metadata/uid", "u1"), ("/metadata/resourceVersion", "50")] {
+            let expected = json!({ "op": "replace", "path": path, "value": value });
+            assert!(operations.contains(&expected), "{operations:?}");
+        }
+    }
+
+    #[test]
     fn a_pod_without_containers_has_no_carrier() {
         let mut json = deployment();
         json["spec"]["template"]["spec"] = json!({ "volumes": [{ "name": "v", "configMap": { "name": "app" } }] });

@@ -140,6 +140,8 @@ async fn a_source_that_nobody_remembers_has_vanished_if_the_past_says_so() {
     let stage = Stage::set(OnAbsence::Nothing, OnAbsence::Reload).await;
     stage.cluster.put("configmaps/gone", config_map("1"));
     stage.cluster.put("deployments/before", workload_using(&["gone"]));
+    // It was there for a while, or looks into the past would leap over it.
+    (0..100).for_each(|n| stage.cluster.put("configmaps/other", config_map(&n.to_string())));
     stage.cluster.delete("configmaps/gone");
     stage.cluster.put("deployments/after", workload_using(&["gone"]));
     (0..5).for_each(|n| stage.cluster.put("configmaps/other", config_map(&n.to_string())));

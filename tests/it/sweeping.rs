@@ -98,6 +98,34 @@ async fn without_a_record_the_past_tells_what_was_missed() {
 }
 
 #[tokio::test]
+async fn a_source_that_goes_between_a_list_and_its_read_is_remembered() {
+    let cluster = FakeCluster::default();
+    for name in ["app", "db"] {
+        cluster.put(&format!("configmaps/{name}"), config_map("1"));
+    }
+    cluster.put("deployments/api", workload_using(&["app", "db"]));
+    let function = Function::on(&cluster).await;
+    function.swept("1").await;
+    cluster.put("configmaps/db", labelled_config_map("1", "x"));
+    cluster.put("configmaps/app", config_map("2"));
+    let state = cluster.clone();
+    let mut is_there = true;
+    cluster.on_request(move |_, uri| {
+        if uri.ends_with("/configmaps/db") && std::mem::take(&mut is_there) {
+            state.delete("configmaps/db");
+        }
+        None
+    });
+    function.updated("ConfigMap", "app").await;
+    assert_eq!(cluster.rollouts("deployments/api"), 1);
+    // Nobody can look back, so only the record knows what it held.
+    cluster.compact();
+    cluster.put("configmaps/db", config_map("2"));
+    function.updated("ConfigMap", "db").await;
+    assert_eq!(cluster.rollouts("deployments/api"), 2);
+}
+
+#[tokio::test]
 async fn a_label_is_noted_once_and_rolls_nothing_out() {
     let cluster = shop();
     let function = Function::on(&cluster).await;

@@ -42,6 +42,10 @@ async fn a_rollout_and_a_failure_are_events_on_their_workload_once_each() {
     assert_eq!(failed.len(), 1, "{events:?}");
     assert_eq!((&failed[0]["reason"], &failed[0]["type"]), (&json!("ReloadFailed"), &json!("Warning")));
     assert!(failed[0]["note"].as_str().unwrap().contains("spec.template.metadata.name"));
+    stage.change().await;
+    let again = self::events(&stage).await;
+    let of_api = again.iter().filter(|event| event["regarding"]["name"] == "api").count();
+    assert_eq!(of_api, 2, "another rollout is another event: {again:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
