@@ -3,7 +3,7 @@
 //! Kubernetes does; everything that a real server can show is tested on one (see reloading.rs).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
@@ -21,7 +21,7 @@ type Fault = Box<dyn FnMut(&str, &str) -> Option<(u16, Value)> + Send>;
 type Admission = Box<dyn Fn(&str, &Value) -> Option<(u16, Value)> + Send>;
 
 #[derive(Clone, Default)]
-pub(crate) struct FakeCluster(Arc<Mutex<State>>);
+pub(crate) struct FakeCluster(Arc<Mutex<State>>, Arc<Mutex<()>>);
 
 #[derive(Default)]
 struct State {
@@ -133,7 +133,9 @@ impl FakeCluster {
     /// What the server answers to a request.
     pub(crate) fn answer(&self, method: &str, uri: &str, body: &[u8]) -> (u16, Value) {
         self.0.lock().unwrap().requests.push(format!("{method} {uri}"));
-        // Taken out while it runs, so that it may write to the cluster.
+        // Taken out while it runs, so that it may write to the cluster; others wait for their turn, or they would miss it. A
+        // fault may be to panic.
+        let turn = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         let fault = self.0.lock().unwrap().fault.take();
         if let Some(mut fault) = fault {
             let answer = fault(method, uri);
@@ -142,6 +144,7 @@ impl FakeCluster {
                 return answer;
             }
         }
+        drop(turn);
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
         let query: BTreeMap<&str, &str> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
         let (namespace, rest) = match path.split_once("/namespaces/") {
