@@ -343,7 +343,7 @@ async fn events_that_come_during_a_look_at_other_namespaces_share_the_next() {
     // The first look ends only when all events are in.
     cluster.on_request(|_, uri| {
         if uri.contains("/daemonsets?labelSelector") {
-            std::thread::sleep(std::time::Duration::from_millis(300));
+            std::thread::sleep(std::time::Duration::from_secs(1));
         }
         None
     });

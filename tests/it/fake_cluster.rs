@@ -44,7 +44,16 @@ impl FakeCluster {
             async move {
                 let (parts, body) = request.into_parts();
                 let body = body.collect().await.unwrap().to_bytes();
-                let answer = state.respond(parts.method.as_str(), &parts.uri.to_string(), &body);
+                let has_fault = state.0.lock().unwrap().fault.is_some();
+                let answer = move || state.respond(parts.method.as_str(), &parts.uri.to_string(), &body);
+                // A fault may sleep, and others wait for their turn meanwhile: on the runtime's own threads that would stop
+                // what they test.
+                let answer = if has_fault {
+                    let answered = tokio::task::spawn_blocking(answer).await;
+                    answered.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+                } else {
+                    answer()
+                };
                 Ok::<_, BoxError>(answer.map(Body::from))
             }
         });
