@@ -35,12 +35,12 @@ const LISTS: usize = 8;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+pub(super) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// The API server of one cluster.
 #[derive(Clone)]
 pub struct Cluster {
-    client: Client,
+    pub(super) client: Client,
     pub(super) rules: Arc<Rules>,
     deadline: Duration,
     reads: Arc<Semaphore>,

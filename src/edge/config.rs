@@ -1,7 +1,8 @@
-//! The settings of `confroll serve`, read from the environment once.
+//! The settings of `confroll serve`, and what `confroll watch` has in common with it, read from the environment once.
 //!
 //! Invariant: a secret is held in a type that does not show it.
-//! Left out: where the API server is (kube reads KUBECONFIG and the service account itself).
+//! Left out: where the API server is (kube reads KUBECONFIG and the service account itself), and what only `confroll watch`
+//! has (watch_settings.rs).
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -123,7 +124,18 @@ impl Settings {
     /// Reads the settings.
     pub fn read(variables: &Variables) -> Result<Self, SettingsError> {
         let ours: Ours = variables.ours("serve")?;
-        let key = digest_key(&ours)?;
+        if written(ours.sync_period.as_deref()).is_some() {
+            return Err(unreadable(
+                "CONFROLL_SYNC_PERIOD",
+                "is for confroll watch; a PingSource asks confroll serve for sweeps",
+            ));
+        }
+        Self::of(&ours, variables)
+    }
+
+    /// Reads what two commands have in common.
+    pub(super) fn of(ours: &Ours, variables: &Variables) -> Result<Self, SettingsError> {
+        let key = digest_key(ours)?;
         Ok(Self {
             listen: variables.listen()?,
             sink: sink(variables)?,
@@ -132,11 +144,11 @@ impl Settings {
                 .map(link)
                 .transpose()
                 .map_err(|problem| unreadable("CONFROLL_LINK", problem))?,
-            rules: rules(&ours, key.as_deref())?,
+            rules: rules(ours, key.as_deref())?,
             key_origin: if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed },
-            pace: pace(&ours)?,
+            pace: pace(ours)?,
             sweep_at_start: read("CONFROLL_SWEEP_AT_START", ours.sweep_at_start.as_deref(), "false", at_start)?,
-            callers: callers(&ours)?,
+            callers: callers(ours)?,
             kube_events: read("CONFROLL_KUBERNETES_EVENTS", ours.kubernetes_events.as_deref(), "true", kube_events)?,
             count_by: read("CONFROLL_METRICS_BY_NAMESPACE", ours.metrics_by_namespace.as_deref(), "false", count_by)?,
             longest_body: read("CONFROLL_LONGEST_BODY", ours.longest_body.as_deref(), "4194304", count)?,
@@ -207,7 +219,7 @@ fn sink(variables: &Variables) -> Result<Option<Sink>, SettingsError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edge::serve_variables::SETTINGS_HELP;
+    use crate::edge::serve_variables::serve_settings_help;
     use crate::reload::opt_in::Unmarked;
 
     fn settings(variables: &[(&str, &str)]) -> Settings {
@@ -228,7 +240,7 @@ mod tests {
         for default in
             ["[8080, 0.0.0.0]", "[250ms]", "[32]", "[10s]", "[25s]", "[4194304]", "[default]", "[false]", "[info]"]
         {
-            assert!(SETTINGS_HELP.contains(default), "{default}");
+            assert!(serve_settings_help().contains(default), "{default}");
         }
     }
 

@@ -13,6 +13,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::config::CountBy;
 use crate::reload::decision::Skip;
 use crate::reload::report::Outcome;
+use crate::reload::source::SourceKind;
 use crate::reload::workload::WorkloadId;
 use crate::reload::workload_kind::WorkloadKind;
 
@@ -69,6 +70,7 @@ pub struct Metrics {
     skips: Family<ByReason, Counter>,
     records: Counter,
     sweeps: Family<ByOutcome, Counter>,
+    watches_begun: Family<OfKind, Counter>,
     reload_events: Family<ByOutcome, Counter>,
     change_to_patch: Histogram,
     peers: PeersMetrics,
@@ -120,6 +122,7 @@ impl Metrics {
             skips: Family::default(),
             records: Counter::default(),
             sweeps: Family::default(),
+            watches_begun: Family::default(),
             reload_events: Family::default(),
             change_to_patch: Histogram::new([
                 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
@@ -134,6 +137,8 @@ impl Metrics {
         let help = "Workloads whose record was written without a rollout";
         registry.register("records", help, metrics.records.clone());
         registry.register("sweeps", "Sweeps, by how they ended", metrics.sweeps.clone());
+        let help = "Watches that began at the present: each start, and each place that was lost";
+        registry.register("watches_begun", help, metrics.watches_begun.clone());
         registry.register("reload_events", "Reload events sent, or not", metrics.reload_events.clone());
         let help = "From the write of a source to the patch of a workload; to the second where no event told";
         registry.register_with_unit("change_to_patch", help, Unit::Seconds, metrics.change_to_patch.clone());
@@ -199,6 +204,11 @@ impl Metrics {
     /// Counts a sweep: `done` or `given_back`.
     pub fn sweep(&self, outcome: &'static str) {
         self.sweeps.get_or_create(&ByOutcome { outcome }).inc();
+    }
+
+    /// Counts a watch that began at the present.
+    pub fn watch_began(&self, kind: SourceKind) {
+        self.watches_begun.get_or_create(&OfKind { kind: kind.as_str() }).inc();
     }
 
     /// Counts a reload event: `sent` or `failed`.

@@ -23,6 +23,7 @@ use crate::reload::decision::{Counted, Settling, Skip, counts, settling};
 use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceRef};
+use crate::reload::telling::Report;
 use crate::reload::workload::{Workload, WorkloadId};
 use crate::reload::workload_kind::WorkloadKind;
 
@@ -116,7 +117,8 @@ impl ReloadRun {
             let triggers = asking(&hits, work.new, waited);
             let is_sweep = triggers.iter().any(|trigger| trigger.change.occasion == Occasion::Sweep);
             let events = triggers.iter().map(|trigger| &trigger.change.event);
-            let is_noted = self.all_noted(&workload, &hits) && !workload.has_reverts_to_tell(events);
+            let owed = self.reporter.teller.owed(&workload, Report::Refusal);
+            let is_noted = self.all_noted(&workload, &hits) && !workload.has_reverts_to_tell(events, owed);
             if (is_noted || !is_sweep) && self.all_current(&workload, &hits) {
                 self.metrics.skip(Skip::AlreadyCurrent);
                 self.reporter.repeat(&workload, triggers);

@@ -30,6 +30,7 @@ pub(super) struct Ours {
     pub(super) kubernetes_events: Option<String>,
     pub(super) metrics_by_namespace: Option<String>,
     pub(super) sweep_at_start: Option<String>,
+    pub(super) sync_period: Option<String>,
     pub(super) audience: Option<String>,
     pub(super) callers: Option<String>,
     pub(super) log_level: Option<String>,
@@ -54,12 +55,14 @@ pub(super) struct Ours {
     pub(super) ignore_annotation: Option<String>,
 }
 
-/// The settings with their defaults and meaning, for `confroll serve --help` and the README's reader.
-pub const SETTINGS_HELP: &str = "\
+/// How settings are written.
+const HEAD: &str = "\
 Settings are variables of the environment; [what holds where none is set]. Lists
 are written with commas. A flag behind a variable is that of stakater/Reloader
-v1 for the same.
+v1 for the same.";
 
+/// What only `confroll serve` has.
+const SERVE: &str = "\
 Events in and out:
   PORT, ADDRESS              where events are received [8080, 0.0.0.0]
   K_SINK                     where reload events are sent [nowhere]
@@ -72,7 +75,35 @@ Events in and out:
                              for [no check]
   CONFROLL_CALLERS           whose tokens, such as
                              system:serviceaccount:NAMESPACE:NAME
+  CONFROLL_SWEEP_AT_START    look at everything at the start, as at a ping of a
+                             PingSource [false]
+  CONFROLL_EVENTS            events at work or waiting, before others are given
+                             back at once [2000]
+  CONFROLL_REQUEST_DEADLINE  an event is answered after this long at most [25s]
+  CONFROLL_LONGEST_BODY      longest body of an event, in bytes [4194304]";
 
+/// What only `confroll watch` has.
+const WATCH: &str = "\
+In and out:
+  PORT, ADDRESS              where probes and scrapers are answered
+                             [8080, 0.0.0.0]
+  ALERT_ON_RELOAD            exactly true: reloads are told to a chat service
+  ALERT_SINK                 slack, teams or gchat; anything else: plain text
+  ALERT_WEBHOOK_URL          where it is
+  ALERT_WEBHOOK_PROXY        the proxy on the way there [none]
+  ALERT_ADDITIONAL_INFO      what messages begin with [nothing]
+  K_SINK                     where reload events are sent [nowhere]
+  K_CE_OVERRIDES, K_CA_CERTS as Knative's SinkBinding sets them
+  CONFROLL_CLUSTER           this cluster's name in reload events [default]
+  CONFROLL_LINK              a page about a workload, for messages, such as
+                             https://grafana.example/d/1?ns={namespace}; also
+                             {cluster}, {kind}, {name} [none]
+  CONFROLL_SYNC_PERIOD       how often everything is looked at, whatever the
+                             watches told [10m]
+  CONFROLL_EVENTS            new changes at work at once; others wait [2000]";
+
+/// What both have.
+const BOTH: &str = "\
 What is looked at:
   CONFROLL_NAMESPACES               --namespaces
       only these namespaces, so that Roles in them suffice [all]
@@ -146,14 +177,8 @@ How it works:
   CONFROLL_DIGEST_KEY_FILE   or a file that holds it
   CONFROLL_SETTLE            how long a workload with several sources waits for
                              changes of the others [250ms]
-  CONFROLL_SWEEP_AT_START    look at everything at the start, as at a ping of a
-                             PingSource [false]
   CONFROLL_PATCHES           patches on their way at once [32]
-  CONFROLL_EVENTS            events at work or waiting, before others are given
-                             back at once [2000]
   CONFROLL_CALL_DEADLINE     longest call to the API server [10s]
-  CONFROLL_REQUEST_DEADLINE  an event is answered after this long at most [25s]
-  CONFROLL_LONGEST_BODY      longest body of an event, in bytes [4194304]
   CONFROLL_KUBERNETES_EVENTS
       make Events Reloaded and ReloadFailed on workloads [true]
   CONFROLL_METRICS_BY_NAMESPACE     METRICS_COUNT_BY_NAMESPACE
@@ -162,3 +187,15 @@ How it works:
       error, warn, info, debug or trace [info]
   CONFROLL_LOG_FORMAT        --log-format
       text or json [text]";
+
+/// The settings with their defaults and meaning, for `confroll serve --help` and the README's reader.
+#[must_use]
+pub fn serve_settings_help() -> String {
+    [HEAD, SERVE, BOTH].join("\n\n")
+}
+
+/// The same for `confroll watch --help`.
+#[must_use]
+pub fn watch_settings_help() -> String {
+    [HEAD, WATCH, BOTH].join("\n\n")
+}

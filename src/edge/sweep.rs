@@ -16,6 +16,7 @@ use super::cluster_error::ClusterError;
 use super::lane::{EventOutcome, Lanes, Ticket};
 use super::metrics::Metrics;
 use super::reload_run::log_problems;
+use super::teller::Teller;
 use crate::reload::change::{Change, Occasion};
 use crate::reload::decision::Skip;
 use crate::reload::record::EventTag;
@@ -34,6 +35,7 @@ pub struct Sweep {
     cluster: Cluster,
     rules: Arc<Rules>,
     lanes: Lanes,
+    teller: Teller,
     metrics: Arc<Metrics>,
     one_at_a_time: Arc<Mutex<()>>,
 }
@@ -41,8 +43,8 @@ pub struct Sweep {
 impl Sweep {
     /// A sweep that sends what it finds to `lanes`.
     #[must_use]
-    pub fn new(cluster: Cluster, rules: Arc<Rules>, lanes: Lanes, metrics: Arc<Metrics>) -> Self {
-        Self { cluster, rules, lanes, metrics, one_at_a_time: Arc::default() }
+    pub fn new(cluster: Cluster, rules: Arc<Rules>, lanes: Lanes, teller: Teller, metrics: Arc<Metrics>) -> Self {
+        Self { cluster, rules, lanes, teller, metrics, one_at_a_time: Arc::default() }
     }
 
     /// Looks at everything, and waits until all that it found is done.
@@ -80,7 +82,8 @@ impl Sweep {
                     stand_ins.push(workload.id.clone());
                 }
                 asked_for.extend(seen.asked_for(&workload, &self.rules));
-                let to_look_at = seen.to_look_at(&workload, event, &self.rules);
+                let to_look_at =
+                    seen.to_look_at(&workload, event, |what| self.teller.owed(&workload, what), &self.rules);
                 if !to_look_at.is_empty() {
                     found.entry(workload.id.namespace.clone()).or_default().extend(to_look_at);
                 }

@@ -55,6 +55,7 @@ pub mod scope;
 pub mod source;
 pub mod source_object;
 pub mod sweep;
+pub mod telling;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod version;

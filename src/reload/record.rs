@@ -14,6 +14,7 @@ use super::digest::{Digest, DigestKey, KeyId, RECIPE, hex};
 use super::references::Keys;
 use super::refusal::{Refused, Replaced};
 use super::source::{Namespace, SourceRef};
+use super::telling::Untold;
 use super::version::Version;
 
 /// Where the record is kept.
@@ -38,6 +39,8 @@ pub struct Record {
     pub(super) replaced: Option<Replaced>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) refused: Option<Refused>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) untold: Option<Untold>,
 }
 
 /// One source as it was last seen.
@@ -107,7 +110,8 @@ impl Record {
     #[must_use]
     pub fn new(key: &DigestKey, cause: Cause) -> Self {
         let (recipe, key) = (RECIPE, key.id().clone());
-        Self { recipe, key, sources: BTreeMap::new(), home: None, up_to: None, cause, replaced: None, refused: None }
+        let sources = BTreeMap::new();
+        Self { recipe, key, sources, home: None, up_to: None, cause, replaced: None, refused: None, untold: None }
     }
 
     /// Reads a record from its annotation. `None` where it is no record: somebody edited it, or a later Confroll
@@ -222,6 +226,7 @@ impl Record {
     pub fn keep_rollout(&mut self, older: &Self) {
         self.cause = Cause { tag: Some(older.tag()), ..older.cause.clone() };
         (self.replaced, self.refused) = (older.replaced.clone(), older.refused.clone());
+        self.untold = older.untold.clone();
     }
 
     /// A short name of the last rollout, other for every one: what reload events take their ids from.

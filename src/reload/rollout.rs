@@ -142,6 +142,14 @@ pub fn record_patch(workload: &Workload, record: &Record) -> Value {
     json!({ "metadata": noted(workload, record) })
 }
 
+/// The patch that notes `next` on a workload in place of exactly the record `last`.
+#[must_use]
+pub fn next_record_patch(last: &Record, next: &Record) -> Patch {
+    let path = format!("/metadata/annotations/{}", OBSERVED.replace('/', "~1"));
+    let is_last = json!({ "op": "test", "path": path, "value": last.to_annotation() });
+    Patch::Operations(vec![is_last, json!({ "op": "replace", "path": path, "value": next.to_annotation() })])
+}
+
 fn noted(workload: &Workload, record: &Record) -> Value {
     json!({
         "uid": workload.uid,

@@ -14,6 +14,7 @@ use super::opt_in::SourceMarks;
 use super::record::EventTag;
 use super::rules::{OnAbsence, Rules};
 use super::source::{Namespace, SourceKind, SourceRef};
+use super::telling::{Owed, Report};
 use super::version::Version;
 use super::workload::Workload;
 
@@ -50,9 +51,15 @@ impl SeenSources {
 
     /// The sources that count for a workload and that it was not seen to run on at their present version; and those
     /// that it was last rolled out for, where that has to be told: by this very sweep, asked for again as it could not tell
-    /// everything, or as the rollout was reverted.
+    /// everything; as the rollout was reverted; or as it is `owed` by nobody else.
     #[must_use]
-    pub fn to_look_at(&self, workload: &Workload, sweep: &EventTag, rules: &Rules) -> BTreeSet<SourceRef> {
+    pub fn to_look_at(
+        &self,
+        workload: &Workload,
+        sweep: &EventTag,
+        owed: impl Fn(Report) -> Option<Owed>,
+        rules: &Rules,
+    ) -> BTreeSet<SourceRef> {
         let record = workload.record.as_ref();
         let is_known = |source: &SourceRef| {
             let seen = self.get(source).zip(record);
@@ -61,7 +68,8 @@ impl SeenSources {
         let mut sources = self.asked_for(workload, rules);
         sources.retain(|source| !is_known(source));
         sources.extend(self.vanished(workload, rules));
-        let to_tell = workload.has_reverts_to_tell([sweep].into_iter());
+        let to_tell = workload.has_reverts_to_tell([sweep].into_iter(), owed(Report::Refusal))
+            || matches!(owed(Report::Rollout), Some(Owed::Ours | Owed::Abandoned));
         if let Some(record) = record.filter(|record| to_tell || record.cause.event == *sweep) {
             let told = record.cause.changed.iter();
             let told = told.filter_map(|source| SourceRef::from_display(&workload.id.namespace, source));
@@ -130,7 +138,7 @@ mod tests {
         let record = Record::new(&rules().digest_key, cause);
         let mut json = deployment();
         json["metadata"]["annotations"][OBSERVED] = json!(record.to_annotation());
-        let to_look_at = |rules: &Rules| SeenSources::default().to_look_at(&workload(&json), &sweep, rules);
+        let to_look_at = |rules: &Rules| SeenSources::default().to_look_at(&workload(&json), &sweep, |_| None, rules);
         assert_eq!(to_look_at(&rules()), [config_map("app")].into());
         let mut quiet = rules();
         quiet.scope.ignored_config_maps = IgnoredSources::All;
