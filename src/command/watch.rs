@@ -56,6 +56,7 @@ pub async fn watch(
     let has_audience = alerts.is_some() || settings.common.sink.is_some();
     let audience = if has_audience { Audience::Somebody } else { Audience::Nobody };
     let core = Core::new(client, &settings.common, alerts.clone(), Teller::by_notes(process, audience))?;
+    tracing::info!(%process, "watching");
     let (stopping, sweep_wanted) = (CancellationToken::new(), Arc::new(Notify::new()));
     let intake = Intake::new(
         core.lanes,

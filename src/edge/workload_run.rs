@@ -130,6 +130,10 @@ impl<'a> WorkloadRun<'a> {
                 return Ok(Attempt::Skipped(Skip::WorkloadGone));
             };
             match refused {
+                // Another process was refused the same, and has noted it.
+                Some(refusal) if self.has_told(&again, &refusal.rollout) => {
+                    return Ok(Attempt::Skipped(Skip::RefusedBefore));
+                }
                 // A workload that was made again is refused for its uid: then this was another one.
                 Some(refusal) if again.uid == workload.uid => match self.note_refusal(&again, &refusal).await {
                     Noting::Overtaken => workload = again,

@@ -14,6 +14,7 @@ mod reloading;
 mod scoping_for_real;
 mod shop;
 mod sweeping_for_real;
+mod watching;
 
 // On an API server in memory: what a real one does not do on demand.
 mod absence;
