@@ -195,3 +195,13 @@ pub(crate) fn told(sink: &RecordingSink) -> Vec<ReloadEvent> {
     };
     sink.events().into_iter().map(read).collect()
 }
+
+/// Waits until something holds that has to come.
+pub(crate) async fn until<F: Future<Output = bool>>(holds: impl Fn() -> F) {
+    let waiting = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(3), waiting).await.unwrap();
+}

@@ -1,7 +1,6 @@
 //! `confroll watch`: no Knative, any number of replicas, each change rolled out once and told once.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use confroll_chat_double::{ChatDouble, Service};
 use confroll_stack::Function;
@@ -10,9 +9,9 @@ use futures::future::join_all;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::shop::{SOON, Shop, watcher, workload};
+use crate::shop::{Shop, watcher, workload};
 use crate::sink::http;
-use crate::support::told;
+use crate::support::{told, until};
 
 const RECORD: &str = "confroll.dev/observed";
 
@@ -54,15 +53,6 @@ async fn replicas(shop: &Shop, count: usize, env: &[(&'static str, &str)]) -> Ve
         until(|| async { replica.log().contains("a sweep looked at") }).await;
     }
     replicas
-}
-
-async fn until<F: Future<Output = bool>>(holds: impl Fn() -> F) {
-    let waiting = async {
-        while !holds().await {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(SOON * 3, waiting).await.unwrap();
 }
 
 impl Shop {
