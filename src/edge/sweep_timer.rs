@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backon::BackoffBuilder as _;
+use futures::FutureExt as _;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
@@ -30,6 +31,8 @@ pub async fn run(sweep: Sweep, period: Duration, wanted: Arc<Notify>, process: P
     loop {
         if timeout(period, wanted.notified()).await.is_ok() {
             sleep(GATHERING).await;
+            // What others asked for meanwhile is this one, too.
+            let _ = wanted.notified().now_or_never();
         }
         let tag = EventTag::of("confroll watch", &format!("{process} {}", now()));
         let mut outcome = sweep.run(&tag).await;

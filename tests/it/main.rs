@@ -39,6 +39,7 @@ mod stage;
 mod sweeping;
 mod telling;
 mod throttled;
+mod watch_gaps;
 
 // What is told, and how.
 mod alerts;
