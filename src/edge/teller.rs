@@ -23,7 +23,7 @@ impl ProcessName {
         // It fails where the kernel has no randomness; then a clock is as good as can be had.
         match rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes) {
             Ok(()) => Self(u64::from_be_bytes(bytes)),
-            Err(_) => Self(now().as_nanosecond().unsigned_abs() as u64),
+            Err(_) => Self(now().as_microsecond().unsigned_abs()),
         }
     }
 

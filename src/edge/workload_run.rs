@@ -43,8 +43,8 @@ pub struct WorkloadRun<'a> {
 /// What one attempt came to.
 enum Attempt {
     Skipped(Skip),
-    Patched(Vec<SourceNow>, Record),
-    Refused(Refusal),
+    Patched(Vec<SourceNow>, Box<Record>),
+    Refused(Box<Refusal>),
     /// Nothing had to be rolled out, and what was seen is noted.
     Recorded,
 }
@@ -52,7 +52,7 @@ enum Attempt {
 /// What became of a note that a rollout was refused.
 enum Noting {
     /// It is made, and this is the record with it, or cannot be made.
-    Done(Option<Record>),
+    Done(Box<Option<Record>>),
     /// Somebody else wrote meanwhile.
     Overtaken,
 }
@@ -98,11 +98,11 @@ impl<'a> WorkloadRun<'a> {
                 );
             }
             Ok(Attempt::Patched(changed, record)) => {
-                let written = Some(record.clone());
+                let written = Some((*record).clone());
                 self.run.reporter.tell(reported, Outcome::Reloaded, changed, &record, written, self.triggers);
             }
             Ok(Attempt::Refused(refusal)) => {
-                let Refusal { changed, rollout, noted, message, .. } = refusal;
+                let Refusal { changed, rollout, noted, message, .. } = *refusal;
                 self.run.reporter.tell(reported, Outcome::failed(&message), changed, &rollout, noted, self.triggers);
             }
             Err(error) => {
@@ -137,7 +137,9 @@ impl<'a> WorkloadRun<'a> {
                 // A workload that was made again is refused for its uid: then this was another one.
                 Some(refusal) if again.uid == workload.uid => match self.note_refusal(&again, &refusal).await {
                     Noting::Overtaken => workload = again,
-                    Noting::Done(noted) => return Ok(Attempt::Refused(Refusal { noted, ..refusal })),
+                    Noting::Done(noted) => {
+                        return Ok(Attempt::Refused(Box::new(Refusal { noted: *noted, ..*refusal })));
+                    }
                 },
                 _ => workload = again,
             }
@@ -218,7 +220,7 @@ impl<'a> WorkloadRun<'a> {
             _ => self.cluster().patch(&workload.id, &rollout.patch()).await,
         };
         match done {
-            Ok(()) => Ok(Attempt::Patched(changed, record)),
+            Ok(()) => Ok(Attempt::Patched(changed, Box::new(record))),
             Err(ClusterError::NotFound) => Ok(Attempt::Skipped(Skip::WorkloadGone)),
             Err(ClusterError::Refused { message }) => {
                 let message = without_values(&message, changed.iter().map(|now| &now.object.content));
@@ -234,7 +236,7 @@ impl<'a> WorkloadRun<'a> {
             Attempt::Skipped(Skip::RefusedBefore)
         } else {
             let event = record.cause.event.clone();
-            Attempt::Refused(Refusal { changed, rollout: record, noted: None, message, event })
+            Attempt::Refused(Box::new(Refusal { changed, rollout: record, noted: None, message, event }))
         }
     }
 
@@ -262,7 +264,7 @@ impl<'a> WorkloadRun<'a> {
         }
         let (rollout, event) = (last.clone(), seen.cause.event);
         let refusal = Refusal { changed, rollout, noted: None, message: objection, event };
-        Ok(Attempt::Refused(refusal))
+        Ok(Attempt::Refused(Box::new(refusal)))
     }
 
     /// Notes on a workload that a rollout was refused. Where that is not to be had, it is told again by the next sweep,
@@ -275,11 +277,11 @@ impl<'a> WorkloadRun<'a> {
         Self::make_fit(&mut record, workload);
         let patch = Patch::Merge(record_patch(workload, &record));
         match self.cluster().patch(&workload.id, &patch).await {
-            Ok(()) => Noting::Done(Some(record)),
+            Ok(()) => Noting::Done(Box::new(Some(record))),
             Err(ClusterError::Conflict) if matches!(teller, Teller::Notes(_)) => Noting::Overtaken,
             Err(error) => {
                 tracing::debug!(%error, workload.name = workload.id.name, "a refusal could not be noted");
-                Noting::Done(None)
+                Noting::Done(Box::new(None))
             }
         }
     }

@@ -226,7 +226,7 @@ impl Record {
     pub fn keep_rollout(&mut self, older: &Self) {
         self.cause = Cause { tag: Some(older.tag()), ..older.cause.clone() };
         (self.replaced, self.refused) = (older.replaced.clone(), older.refused.clone());
-        self.untold = older.untold.clone();
+        self.untold.clone_from(&older.untold);
     }
 
     /// A short name of the last rollout, other for every one: what reload events take their ids from.

@@ -120,6 +120,11 @@ impl Function {
         self.part.stop(Duration::from_secs(30)).await
     }
 
+    /// The memory that it has now.
+    pub fn rss_bytes(&self) -> Result<u64> {
+        self.part.rss_bytes()
+    }
+
     /// The most memory that it has had at one time.
     pub fn rss_peak_bytes(&self) -> Result<u64> {
         self.part.rss_peak_bytes()
