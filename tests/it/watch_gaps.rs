@@ -50,6 +50,7 @@ fn body(lines: Vec<String>, end: End) -> UnsyncBoxBody<Bytes, BoxError> {
     }
 }
 
+#[derive(Clone, Copy)]
 enum End {
     Now,
     Never,
