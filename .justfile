@@ -12,6 +12,10 @@ deny:
 test:
     cargo test --workspace
 
+# The simulation's 200 seeds, with more steps each than `cargo test` takes.
+simulate steps="2000":
+    CONFROLL_SIMULATION_STEPS={{steps}} cargo test --profile simulation --test it -- simulation::whatever --nocapture
+
 # Looks for inputs that break what fuzz/harness states: events, annotations, record or regex. What is found is written
 # to fuzz/artifacts and goes to fuzz/seeds with its mending (needs nightly and `cargo install cargo-fuzz`).
 fuzz target seconds="600":

@@ -6,8 +6,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use confroll::announce::sink_kind::SinkKind;
-use confroll::command::{serve, sink, sink_test};
-use confroll::edge::config::SETTINGS_HELP;
+use confroll::command::{serve, sink, sink_test, watch};
+use confroll::edge::serve_variables::{serve_settings_help, watch_settings_help};
 use confroll::edge::sink_settings::SINK_SETTINGS_HELP;
 use confroll::edge::variables::{Place, place};
 
@@ -22,8 +22,12 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Receive changes as CloudEvents and roll out the workloads that they concern
-    #[command(after_help = SETTINGS_HELP)]
+    #[command(after_help = serve_settings_help())]
     Serve,
+    /// Watch for changes, without Knative, and roll out the workloads that they
+    /// concern
+    #[command(after_help = watch_settings_help())]
+    Watch,
     /// Receive reload events and tell a chat service of them
     #[command(after_help = SINK_SETTINGS_HELP)]
     Sink {
@@ -62,6 +66,7 @@ async fn main() -> ExitCode {
     };
     let done = match command {
         Command::Serve => serve::run().await,
+        Command::Watch => watch::run().await,
         Command::Sink { kind, test: None } => sink::run(kind).await,
         Command::Sink { kind, test: Some(name) } => sink_test::run(kind, &name).await,
     };

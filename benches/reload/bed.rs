@@ -38,6 +38,10 @@ pub(crate) enum Reloader {
 pub(crate) enum Via {
     Source,
     Broker,
+    /// `confroll watch`, which tells nobody.
+    Watch,
+    /// `confroll watch` with a sink.
+    WatchAndTell,
 }
 
 impl Reloader {
@@ -52,7 +56,8 @@ impl Reloader {
         match self {
             Self::Confroll(Via::Source) => "source",
             Self::Confroll(Via::Broker) => "source → broker",
-            Self::Peer(_) => "its own watch",
+            Self::Confroll(Via::WatchAndTell) => "its own watch, with a sink",
+            Self::Confroll(Via::Watch) | Self::Peer(_) => "its own watch",
         }
     }
 
@@ -128,14 +133,17 @@ impl Bed {
             }
         };
         let sink = RecordingSink::start().await?;
-        let options = FunctionOptions {
-            kubeconfig,
-            sink: Some(sink.url().to_owned()),
-            env: vec![("CONFROLL_DIGEST_KEY", "of a benchmark".to_owned())],
-        };
-        let function = Function::start(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await?;
+        let told = (!matches!(via, Via::Watch)).then(|| sink.url().to_owned());
+        let env = vec![("CONFROLL_DIGEST_KEY", "of a benchmark".to_owned())];
+        let options = FunctionOptions { kubeconfig, sink: told, env };
+        let program = Path::new(env!("CARGO_BIN_EXE_confroll"));
+        if let Via::Watch | Via::WatchAndTell = via {
+            let function = Function::start_watch(program, options).await?;
+            return Ok(Process::Confroll { function, _source: None, _broker: None, _sink: sink });
+        }
+        let function = Function::start(program, options).await?;
         let (to, broker) = match via {
-            Via::Source => (function.url().to_owned(), None),
+            Via::Source | Via::Watch | Via::WatchAndTell => (function.url().to_owned(), None),
             Via::Broker => {
                 let broker = self.eventing.broker(namespace, "default", BrokerDelivery::asynchronous()).await?;
                 let changes = json!([{ "prefix": { "type": "dev.knative.apiserver." } }]);
@@ -145,7 +153,7 @@ impl Bed {
         };
         let options = SourceOptions::new(&to).in_namespace(namespace);
         let source = ApiServerSource::start(&self.control_plane, &self.parts, &options).await?;
-        Ok(Process::Confroll { function, _source: source, _broker: broker, _sink: sink })
+        Ok(Process::Confroll { function, _source: Some(source), _broker: broker, _sink: sink })
     }
 }
 
@@ -158,7 +166,7 @@ pub(crate) struct Run {
 
 #[expect(clippy::large_enum_variant, reason = "there is one")]
 enum Process {
-    Confroll { function: Function, _source: ApiServerSource, _broker: Option<Broker>, _sink: RecordingSink },
+    Confroll { function: Function, _source: Option<ApiServerSource>, _broker: Option<Broker>, _sink: RecordingSink },
     Peer { part: Part, _folder: RunFolder },
 }
 
@@ -199,6 +207,10 @@ pub(crate) struct Field {
 }
 
 impl Field {
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     pub(crate) async fn create(&self, plural: &str, objects: impl Iterator<Item = (String, Value)>) -> Result<()> {
         let path = self.path(plural, "");
         let creations = objects.map(|(_, object)| {
@@ -225,7 +237,7 @@ impl Field {
     }
 
     fn path(&self, plural: &str, name: &str) -> String {
-        let root = if plural == "configmaps" { "api/v1" } else { "apis/apps/v1" };
+        let root = if plural == "deployments" { "apis/apps/v1" } else { "api/v1" };
         format!("/{root}/namespaces/{}/{plural}/{name}", self.namespace).trim_end_matches('/').to_owned()
     }
 }

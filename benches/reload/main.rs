@@ -7,7 +7,9 @@
 
 mod bed;
 mod figures;
+mod memory;
 mod scenarios;
+mod start;
 mod sweep;
 
 use bed::{Bed, Reloader, Via};
@@ -36,6 +38,10 @@ enum Scenario {
     Burst,
     /// 10,000 workloads and sources: nothing moved, and 1 %
     Sweep,
+    /// From the start of a process to its first rollout
+    Start,
+    /// What a process holds at rest, and with 20,000 Secrets of 6 kB
+    Memory,
 }
 
 #[tokio::main]
@@ -48,7 +54,13 @@ async fn main() -> anyhow::Result<()> {
         (Scenario::Single, Reloader::Confroll(Via::Broker)),
         (Scenario::Fanout, Reloader::Confroll(Via::Source)),
         (Scenario::Burst, Reloader::Confroll(Via::Broker)),
+        (Scenario::Single, Reloader::Confroll(Via::Watch)),
+        (Scenario::Single, Reloader::Confroll(Via::WatchAndTell)),
+        (Scenario::Fanout, Reloader::Confroll(Via::WatchAndTell)),
+        (Scenario::Burst, Reloader::Confroll(Via::WatchAndTell)),
         (Scenario::Sweep, Reloader::Confroll(Via::Source)),
+        (Scenario::Start, Reloader::Confroll(Via::Source)),
+        (Scenario::Memory, Reloader::Confroll(Via::Watch)),
     ];
     if let Some(command) = arguments.peer {
         let peer = || Reloader::Peer(command.clone());
@@ -59,10 +71,13 @@ async fn main() -> anyhow::Result<()> {
             Scenario::Single => scenarios::single(&bed, &reloader).await?,
             Scenario::Fanout => scenarios::fanout(&bed, &reloader).await?,
             Scenario::Burst => scenarios::burst(&bed, &reloader).await?,
-            Scenario::Sweep => {
-                for line in sweep::sweep(&bed).await? {
-                    println!("{line}");
-                }
+            Scenario::Sweep | Scenario::Start | Scenario::Memory => {
+                let lines = match scenario {
+                    Scenario::Sweep => sweep::sweep(&bed).await?,
+                    Scenario::Start => start::start(&bed).await?,
+                    _ => memory::memory(&bed).await?,
+                };
+                lines.iter().for_each(|line| println!("{line}"));
                 continue;
             }
         };

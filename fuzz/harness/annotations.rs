@@ -34,7 +34,7 @@ pub(crate) fn check(input: &[u8]) -> &'static str {
         assert!(problem.chars().count() <= 1000 && !problem.contains(char::is_control), "{problem:?}");
     }
     let mut said = "nothing counts";
-    let marks = SourceMarks::of(&asked.source, &keys);
+    let marks = SourceMarks::of(&asked.source, &keys, Ok(()));
     for kind in SourceKind::ALL {
         every_name_counts(&asked, &opt_in, kind);
         for name in asked.names() {

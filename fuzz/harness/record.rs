@@ -19,10 +19,11 @@ pub(crate) fn check(input: &[u8]) -> &'static str {
 }
 
 /// What a record lists is what it knows, and carrying all of it over gives the same knowledge.
-fn knows_its_sources(record: &Record) {
+fn knows_its_sources(read: &Record) {
     let namespace = Namespace::parse("shop").unwrap_or_else(|error| unreachable!("{error}"));
     let key = DigestKey::new(b"for testing");
-    let mut newer = Record::new(&key, record.cause.clone());
+    let record = &read.clone().of(&namespace);
+    let mut newer = Record::new(&key, record.cause.clone()).of(&namespace);
     for source in record.sources(&namespace) {
         assert_ne!(record.knows(&source, &Keys::Whole, &key), confroll::reload::record::Known::Nothing, "{source}");
         let seen = record.seen(&source, &key);

@@ -67,7 +67,7 @@ pub enum NoticedOutcome {
 pub struct NoticedSource {
     /// `ConfigMap`, `Secret`, or a kind of a later version.
     pub kind: String,
-    /// Its name.
+    /// Its name, with its namespace before it where that is another than the workload's.
     pub name: String,
     /// Keys that came, as far as they are known.
     pub added: Vec<String>,
@@ -123,6 +123,8 @@ struct Workload {
 #[derive(Deserialize)]
 struct Source {
     kind: Option<String>,
+    #[serde(default, deserialize_with = "text")]
+    namespace: Option<String>,
     name: Option<String>,
     keys: Option<Keys>,
 }
@@ -196,9 +198,11 @@ impl Source {
         let names =
             |names: Option<Vec<String>>| names.iter().flatten().filter_map(|name| clean(name, LONGEST_NAME)).collect();
         let keys = self.keys.unwrap_or_default();
+        let name = self.name?;
+        let name = self.namespace.map_or_else(|| name.clone(), |namespace| format!("{namespace}/{name}"));
         Some(NoticedSource {
             kind: self.kind.and_then(|kind| clean(&kind, LONGEST_NAME)).unwrap_or_else(|| "source".to_owned()),
-            name: clean(&self.name?, LONGEST_NAME)?,
+            name: clean(&name, LONGEST_NAME)?,
             added: names(keys.added),
             changed: names(keys.changed),
             removed: names(keys.removed),
@@ -246,6 +250,13 @@ mod tests {
         assert_eq!((notice.name.as_str(), notice.cluster, notice.kind), ("api", None, None));
         assert_eq!(notice.at.unwrap().to_string(), "2026-09-21T14:13:20Z");
         assert_eq!((notice.sources.len(), notice.sources[0].kind.as_str()), (1, "source"));
+    }
+
+    #[test]
+    fn a_source_of_another_namespace_is_shown_with_it() {
+        let sources = json!([{ "name": "x", "namespace": "bank" }, { "name": "y", "namespace": 7 }]);
+        let notice = read(RELOADED, json!({ "sources": sources })).unwrap().unwrap();
+        assert_eq!(notice.sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>(), ["bank/x", "y"]);
     }
 
     #[test]

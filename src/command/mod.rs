@@ -8,13 +8,20 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+mod core;
 pub mod serve;
 pub mod sink;
 pub mod sink_test;
+pub mod watch;
 
 /// The one TLS provider of the process; an error means that it is there already.
 fn provide_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// The cluster of the environment, as kubectl finds it.
+async fn client() -> anyhow::Result<kube::Client> {
+    kube::Client::try_default().await.context("no cluster is configured: run inside one, or set KUBECONFIG")
 }
 
 async fn listen(at: SocketAddr) -> anyhow::Result<TcpListener> {

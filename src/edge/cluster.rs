@@ -35,12 +35,12 @@ const LISTS: usize = 8;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+pub(super) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// The API server of one cluster.
 #[derive(Clone)]
 pub struct Cluster {
-    client: Client,
+    pub(super) client: Client,
     pub(super) rules: Arc<Rules>,
     deadline: Duration,
     reads: Arc<Semaphore>,
@@ -76,8 +76,8 @@ impl Cluster {
     pub(super) async fn source_itself(&self, source: &SourceRef) -> Result<Option<SourceObject>, ClusterError> {
         let call = Call::new("get", source.kind.plural(), &source.namespace);
         let path = format!("{}/{}", sources_path(source.kind, &source.namespace), source.name());
-        let json = self.one(&call, &path).await?;
-        json.map(|json| Ok(SourceObject::read(source, text(&json)?, &self.rules.annotations)?)).transpose()
+        let json = self.one(&call, &path, JSON).await?;
+        json.map(|json| Ok(SourceObject::read(source, text(&json)?, &self.rules)?)).transpose()
     }
 
     /// A source as it was at a version of the cluster; `None` if there was none.
@@ -88,7 +88,27 @@ impl Cluster {
         let collection = sources_path(source.kind, &source.namespace);
         let call = Call::past("list", source.kind.plural(), &source.namespace);
         let json = self.one_at(&call, &collection, source.name(), version).await?;
-        Ok(json.map(|json| SourceObject::read(source, &json, &self.rules.annotations)).transpose()?)
+        Ok(json.map(|json| SourceObject::read(source, &json, &self.rules)).transpose()?)
+    }
+
+    /// The version of the cluster now, as a list of this source tells it.
+    pub async fn version_now(&self, source: &SourceRef) -> Result<Version, ClusterError> {
+        #[derive(Deserialize)]
+        struct List {
+            metadata: At,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct At {
+            resource_version: Version,
+        }
+        let call = Call::new("list", source.kind.plural(), &source.namespace);
+        let collection = sources_path(source.kind, &source.namespace);
+        let path = format!("{collection}?fieldSelector=metadata.name%3D{}", source.name());
+        let json = self.read(&self.reads, &call, &path, METADATA_LIST).await?;
+        let list: List = serde_json::from_slice(&json)
+            .map_err(|error| ShapeError::new(format!("the list of {}", source.name()), &error))?;
+        Ok(list.metadata.resource_version)
     }
 
     /// The versions of all sources of a kind in a namespace, by metadata alone.
@@ -103,21 +123,21 @@ impl Cluster {
         let call = Call::new("list", kind.plural(), namespace);
         let mut versions = BTreeMap::new();
         let take = |source: VersionMetadata| versions.extend([(source.name, source.version)]);
-        self.each_metadata(&call, kind, &sources_path(kind, namespace), take).await?;
+        self.each_metadata(&call, kind.plural(), &sources_path(kind, namespace), take).await?;
         Ok(versions)
     }
 
-    /// The metadata of all sources of a collection, as far as `M` asks for it.
+    /// The metadata of all objects of a collection, as far as `M` asks for it.
     pub(super) async fn each_metadata<M: DeserializeOwned>(
         &self,
         call: &Call,
-        kind: SourceKind,
+        plural: &str,
         collection: &str,
         mut take: impl FnMut(M),
     ) -> Result<(), ClusterError> {
         let take_page = |json: &str| {
-            let page: MetadataPage<M> = serde_json::from_str(json)
-                .map_err(|error| ShapeError::new(format!("the list of {}", kind.plural()), &error))?;
+            let page: MetadataPage<M> =
+                serde_json::from_str(json).map_err(|error| ShapeError::new(format!("the list of {plural}"), &error))?;
             page.items.unwrap_or_default().into_iter().for_each(|item| take(item.metadata));
             Ok(page.metadata.next)
         };
@@ -130,15 +150,15 @@ impl Cluster {
     }
 
     /// The object at a path, as JSON; `None` if there is none.
-    pub(super) async fn one(&self, call: &Call, path: &str) -> Result<Option<Bytes>, ClusterError> {
-        match self.read(&self.reads, call, path, JSON).await {
+    pub(super) async fn one(&self, call: &Call, path: &str, accept: &str) -> Result<Option<Bytes>, ClusterError> {
+        match self.read(&self.reads, call, path, accept).await {
             Ok(json) => Ok(Some(json)),
             Err(ClusterError::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Reads a collection page by page. `take` gets each as JSON and gives back the token of the next.
+    /// Reads a collection page by page, or what a query leaves of it. `take` gets each as JSON and gives back the token of the next.
     pub(super) async fn pages(
         &self,
         call: &Call,
@@ -158,14 +178,13 @@ impl Cluster {
         accept: &str,
         mut take: impl FnMut(&str) -> Result<Option<String>, ShapeError>,
     ) -> Result<(), ClusterError> {
-        // The token of a next page holds the version.
-        let at = version.map(|version| format!("&resourceVersion={version}&resourceVersionMatch=Exact"));
-        let mut path = format!("{collection}?limit={PAGE}{}", at.unwrap_or_default());
+        let and = if collection.contains('?') { '&' } else { '?' };
+        let mut path = format!("{collection}{and}limit={PAGE}");
         loop {
             let json = self.read(&self.lists, call, &path, accept).await?;
             match take(text(&json)?)? {
                 // The token is base64url, which needs no escape in a query.
-                Some(token) if !token.is_empty() => path = format!("{collection}?limit={PAGE}&continue={token}"),
+                Some(token) if !token.is_empty() => path = format!("{collection}{and}limit={PAGE}&continue={token}"),
                 _ => return Ok(()),
             }
         }
@@ -237,8 +256,8 @@ struct VersionMetadata {
     version: Version,
 }
 
-fn sources_path(kind: SourceKind, namespace: &Namespace) -> String {
-    format!("{}/namespaces/{namespace}/{}", kind.root(), kind.plural())
+pub(super) fn sources_path(kind: SourceKind, namespace: &Namespace) -> String {
+    format!("/api/v1/namespaces/{namespace}/{}", kind.plural())
 }
 
 pub(super) fn text(json: &Bytes) -> Result<&str, ClusterError> {

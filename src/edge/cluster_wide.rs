@@ -1,14 +1,17 @@
-//! The sources of all namespaces, for a sweep.
+//! The sources of all namespaces, or of some, for a sweep.
 //!
 //! Invariant: one page at a time, so that memory does not grow with what the objects hold.
-//! Left out: what is looked for in them (reload/sweep.rs).
+//! Left out: what is looked for in them (reload/sweep.rs), and which namespaces (namespaces.rs).
 
 use serde::Deserialize;
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, sources_path};
 use super::cluster_error::{Call, ClusterError};
+use super::namespaces::Places;
+use crate::reload::label_selector::Labels;
 use crate::reload::opt_in::{Annotations, SourceMarks};
-use crate::reload::source::{Namespace, SourceKind};
+use crate::reload::source::Namespace;
+use crate::reload::source::SourceKind;
 use crate::reload::sweep::{SeenSource, SeenSources};
 use crate::reload::version::{News, Version};
 
@@ -18,21 +21,37 @@ pub(super) struct Metadata {
     pub(super) name: String,
     #[serde(rename = "resourceVersion")]
     version: Version,
-    pub(super) annotations: Option<Annotations>,
+    annotations: Option<Annotations>,
+    labels: Option<Labels>,
 }
 
 impl Cluster {
-    /// All sources of a kind, by metadata alone.
-    pub async fn see_all_sources(&self, kind: SourceKind, seen: &mut SeenSources) -> Result<(), ClusterError> {
-        if kind == SourceKind::SecretProviderClass {
-            return self.see_all_classes(seen).await;
+    /// All sources of a kind that are in scope by name, by metadata alone. A kind that is out of scope is not listed.
+    pub async fn see_sources(
+        &self,
+        kind: SourceKind,
+        places: &Places,
+        seen: &mut SeenSources,
+    ) -> Result<(), ClusterError> {
+        let scope = &self.rules.scope;
+        if scope.source_kind(kind).is_err() {
+            return Ok(());
         }
-        let call = Call::everywhere("list", kind.plural());
-        let take = |source: Metadata| {
-            let marks = SourceMarks::of(&source.annotations.unwrap_or_default(), &self.rules.annotations);
-            let seen_source = SeenSource { version: source.version, news: News::OfAnotherVersion, marks };
-            seen.add(source.namespace, kind, source.name, seen_source);
-        };
-        self.each_metadata(&call, kind, &format!("{}/{}", kind.root(), kind.plural()), take).await
+        for namespace in places.lists() {
+            let (call, collection) = match namespace {
+                Some(namespace) => (Call::new("list", kind.plural(), namespace), sources_path(kind, namespace)),
+                None => (Call::everywhere("list", kind.plural()), format!("/api/v1/{}", kind.plural())),
+            };
+            let take = |source: Metadata| {
+                if !places.contain(&source.namespace) || scope.source_name(kind, &source.name).is_err() {
+                    return;
+                }
+                let labels = scope.source_labels(&source.labels.unwrap_or_default());
+                let marks = SourceMarks::of(&source.annotations.unwrap_or_default(), &self.rules.annotations, labels);
+                seen.add(source.namespace, kind, source.name, SeenSource { version: source.version, marks });
+            };
+            self.each_metadata(&call, kind.plural(), &collection, take).await?;
+        }
+        Ok(())
     }
 }

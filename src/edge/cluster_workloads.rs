@@ -79,7 +79,7 @@ impl Cluster {
     /// A workload as it is now; `None` if there is none.
     pub async fn workload(&self, id: &WorkloadId) -> Result<Option<Workload>, ClusterError> {
         let call = Call::new("get", id.kind.plural, &id.namespace);
-        let json = self.one(&call, &workload_path(id)).await?;
+        let json = self.one(&call, &workload_path(id), JSON).await?;
         let Some(json) = json else { return Ok(None) };
         let mut workload = Workload::read(id.kind, &id.namespace, text(&json)?, &self.rules)?;
         self.take_template(&mut workload, None).await?;
@@ -105,7 +105,7 @@ impl Cluster {
         let json = match at {
             None => {
                 let call = Call::new("get", kind.plural, &workload.id.namespace);
-                let json = self.one(&call, &format!("{collection}/{name}")).await?;
+                let json = self.one(&call, &format!("{collection}/{name}"), JSON).await?;
                 json.map(|json| Ok::<_, ClusterError>(text(&json)?.to_owned())).transpose()?
             }
             Some(version) => {
@@ -129,7 +129,7 @@ impl Cluster {
     /// A workload with everything that is in it, as it is now; `None` if there is none.
     pub async fn whole_workload(&self, id: &WorkloadId) -> Result<Option<Value>, ClusterError> {
         let call = Call::new("get", id.kind.plural, &id.namespace);
-        let json = self.one(&call, &workload_path(id)).await?;
+        let json = self.one(&call, &workload_path(id), JSON).await?;
         let read = |json: Bytes| {
             serde_json::from_slice(&json).map_err(|error| ClusterError::from(ShapeError::new(id.to_string(), &error)))
         };
@@ -146,6 +146,16 @@ impl Cluster {
         let call = Call::new("create", kind.plural, namespace);
         let path = kind.collection_path(namespace.as_str());
         self.write(&call, http::Method::POST, &path, JSON, object.to_string()).await
+    }
+
+    /// Creates an Event. One of its name is the same, told before.
+    pub async fn create_event(&self, namespace: &Namespace, event: &Value) -> Result<(), ClusterError> {
+        let call = Call::new("create", "events.events.k8s.io", namespace);
+        let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+        match self.write(&call, http::Method::POST, &path, JSON, event.to_string()).await {
+            Ok(()) | Err(ClusterError::Conflict) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Deletes the workload of this uid and, where one is given, version, and what it owns. [`ClusterError::Conflict`]

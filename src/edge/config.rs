@@ -1,7 +1,8 @@
-//! The settings of `confroll serve`, read from the environment once.
+//! The settings of `confroll serve`, and what `confroll watch` has in common with it, read from the environment once.
 //!
 //! Invariant: a secret is held in a type that does not show it.
-//! Left out: where the API server is (kube reads KUBECONFIG and the service account itself).
+//! Left out: where the API server is (kube reads KUBECONFIG and the service account itself), and what only `confroll watch`
+//! has (watch_settings.rs).
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,13 +14,11 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use super::callers::CallerRules;
-use super::setting_text::{
-    at_start, cluster, count, duration, kinds, link, revision_names, sources, strategy, unmarked,
-};
+use super::rule_settings::{digest_key, rules};
+use super::serve_variables::Ours;
+use super::setting_text::{at_start, cluster, count, count_by, duration, kube_events, link};
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
-use crate::reload::digest::DigestKey;
 use crate::reload::link::LinkTemplate;
-use crate::reload::opt_in::AnnotationKeys;
 use crate::reload::rules::Rules;
 
 /// Everything that can be set.
@@ -43,6 +42,10 @@ pub struct Settings {
     pub sweep_at_start: AtStart,
     /// Who may send events; `None`: whoever can reach us.
     pub callers: Option<CallerRules>,
+    /// Whether Events are made that `kubectl describe` shows on workloads.
+    pub kube_events: KubeEvents,
+    /// Whether reloads are counted by namespace too.
+    pub count_by: CountBy,
     /// The longest body of an event, in bytes.
     pub longest_body: usize,
     /// How much is logged, and how.
@@ -73,6 +76,24 @@ pub enum KeyOrigin {
     Fixed,
 }
 
+/// Whether Kubernetes Events are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KubeEvents {
+    /// One for each report.
+    Made,
+    /// None: every rollout costs one request less.
+    Unwanted,
+}
+
+/// What reloads are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountBy {
+    /// How they went.
+    Outcome,
+    /// And by namespace, of which there may be many.
+    Namespace,
+}
+
 /// What is done at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtStart {
@@ -99,82 +120,22 @@ impl fmt::Debug for Sink {
     }
 }
 
-/// The variables with our prefix, as text: each is parsed by us, so that an error can say what to write.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Ours {
-    cluster: Option<String>,
-    link: Option<String>,
-    digest_key: Option<String>,
-    digest_key_file: Option<String>,
-    settle: Option<String>,
-    patches: Option<String>,
-    events: Option<String>,
-    call_deadline: Option<String>,
-    request_deadline: Option<String>,
-    longest_body: Option<String>,
-    auto_reload_all: Option<String>,
-    enable_csi_integration: Option<String>,
-    reload_strategy: Option<String>,
-    revision_names: Option<String>,
-    kinds: Option<String>,
-    sweep_at_start: Option<String>,
-    audience: Option<String>,
-    callers: Option<String>,
-    log_level: Option<String>,
-    log_format: Option<String>,
-}
-
-/// The settings with their defaults and meaning, for `confroll serve --help` and the README's reader.
-pub const SETTINGS_HELP: &str = "\
-Settings (environment):
-  PORT, ADDRESS              where events are received [8080, 0.0.0.0]
-  K_SINK                     where reload events are sent [nowhere]
-  K_CE_OVERRIDES, K_CA_CERTS as Knative's SinkBinding sets them
-  KUBECONFIG                 the cluster, where the process does not run in it
-  CONFROLL_CLUSTER           this cluster's name in reload events [default]
-  CONFROLL_LINK              a page about a workload, for messages, such as
-                             https://grafana.example/d/1?ns={namespace}; also
-                             {cluster}, {kind}, {name} [none]
-  CONFROLL_DIGEST_KEY        secret key of the digests on workloads [fixed]
-  CONFROLL_DIGEST_KEY_FILE   or a file that holds it
-  CONFROLL_SETTLE            how long a workload with several sources waits for
-                             changes of the others [250ms]
-  CONFROLL_PATCHES           patches on their way at once [32]
-  CONFROLL_EVENTS            events at work or waiting, before others are given
-                             back at once [2000]
-  CONFROLL_CALL_DEADLINE     longest call to the API server [10s]
-  CONFROLL_REQUEST_DEADLINE  an event is answered after this long at most [25s]
-  CONFROLL_LONGEST_BODY      longest body of an event, in bytes [4194304]
-  CONFROLL_AUTO_RELOAD_ALL   reload workloads without annotations [false]
-  CONFROLL_ENABLE_CSI_INTEGRATION
-                             reload by SecretProviderClasses too, as pods report
-                             rotations in SecretProviderClassPodStatuses; where
-                             the Secrets Store CSI driver is not installed, that
-                             has no effect [false]
-  CONFROLL_RELOAD_STRATEGY   what is changed in pod templates: annotations,
-                             env-vars, or restart, as kubectl rollout restart
-                             does [annotations]
-  CONFROLL_KINDS             further kinds of workloads, with commas, as
-                             group/version/Kind:plural=path.to.template [none]
-  CONFROLL_REVISION_NAMES    kept: a Knative Service that names its Revision is
-                             not rolled out; generated: it gets another name
-                             [kept]
-  CONFROLL_SWEEP_AT_START    look at everything at the start, as at a ping of a
-                             PingSource [false]
-  CONFROLL_AUDIENCE          check tokens of callers: what they must be made out
-                             for [no check]
-  CONFROLL_CALLERS           whose tokens, with commas, such as
-                             system:serviceaccount:NAMESPACE:NAME
-  CONFROLL_LOG_LEVEL         error, warn, info, debug or trace [info]
-  CONFROLL_LOG_FORMAT        text or json [text]";
-
 impl Settings {
     /// Reads the settings.
     pub fn read(variables: &Variables) -> Result<Self, SettingsError> {
         let ours: Ours = variables.ours("serve")?;
-        let key = digest_key(&ours)?;
-        let unmarked = read("CONFROLL_AUTO_RELOAD_ALL", ours.auto_reload_all.as_deref(), "false", unmarked)?;
+        if written(ours.sync_period.as_deref()).is_some() {
+            return Err(unreadable(
+                "CONFROLL_SYNC_PERIOD",
+                "is for confroll watch; a PingSource asks confroll serve for sweeps",
+            ));
+        }
+        Self::of(&ours, variables)
+    }
+
+    /// Reads what two commands have in common.
+    pub(super) fn of(ours: &Ours, variables: &Variables) -> Result<Self, SettingsError> {
+        let key = digest_key(ours)?;
         Ok(Self {
             listen: variables.listen()?,
             sink: sink(variables)?,
@@ -183,38 +144,23 @@ impl Settings {
                 .map(link)
                 .transpose()
                 .map_err(|problem| unreadable("CONFROLL_LINK", problem))?,
-            rules: Rules {
-                annotations: AnnotationKeys::default(),
-                unmarked,
-                sources: read(
-                    "CONFROLL_ENABLE_CSI_INTEGRATION",
-                    ours.enable_csi_integration.as_deref(),
-                    "false",
-                    sources,
-                )?,
-                kinds: read("CONFROLL_KINDS", ours.kinds.as_deref(), "", kinds)?,
-                strategy: read("CONFROLL_RELOAD_STRATEGY", ours.reload_strategy.as_deref(), "annotations", strategy)?,
-                revision_names: read(
-                    "CONFROLL_REVISION_NAMES",
-                    ours.revision_names.as_deref(),
-                    "kept",
-                    revision_names,
-                )?,
-                digest_key: DigestKey::new(key.as_deref().unwrap_or(DigestKey::FIXED)),
-            },
+            rules: rules(ours, key.as_deref())?,
             key_origin: if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed },
-            pace: pace(&ours)?,
+            pace: pace(ours)?,
             sweep_at_start: read("CONFROLL_SWEEP_AT_START", ours.sweep_at_start.as_deref(), "false", at_start)?,
-            callers: callers(&ours)?,
+            callers: callers(ours)?,
+            kube_events: read("CONFROLL_KUBERNETES_EVENTS", ours.kubernetes_events.as_deref(), "true", kube_events)?,
+            count_by: read("CONFROLL_METRICS_BY_NAMESPACE", ours.metrics_by_namespace.as_deref(), "false", count_by)?,
             longest_body: read("CONFROLL_LONGEST_BODY", ours.longest_body.as_deref(), "4194304", count)?,
             log: log(ours.log_level.as_deref(), ours.log_format.as_deref())?,
         })
     }
 
-    /// Settings for tests: loopback, a free port, no sink.
+    /// Settings for tests: loopback, a free port, no sink and no Events, so that requests are those of the work itself.
     #[must_use]
     pub fn for_testing() -> Self {
         let variables = [("ADDRESS", "127.0.0.1"), ("PORT", "0"), ("CONFROLL_DIGEST_KEY", "for testing")];
+        let variables = variables.into_iter().chain([("CONFROLL_KUBERNETES_EVENTS", "false")]);
         let variables = variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         Self::read(&variables.into_iter().collect()).unwrap_or_else(|error| unreachable!("{error}"))
     }
@@ -242,21 +188,6 @@ fn pace(ours: &Ours) -> Result<Pace, SettingsError> {
         call_deadline: read("CONFROLL_CALL_DEADLINE", ours.call_deadline.as_deref(), "10s", duration)?,
         request_deadline: read("CONFROLL_REQUEST_DEADLINE", ours.request_deadline.as_deref(), "25s", duration)?,
     })
-}
-
-fn digest_key(ours: &Ours) -> Result<Option<Vec<u8>>, SettingsError> {
-    const FILE: &str = "CONFROLL_DIGEST_KEY_FILE";
-    let given = ours.digest_key.as_deref().filter(|text| !text.is_empty());
-    match (given, ours.digest_key_file.as_deref().filter(|path| !path.is_empty())) {
-        (Some(_), Some(_)) => Err(unreadable(FILE, "is set beside CONFROLL_DIGEST_KEY; set one of them")),
-        (Some(key), None) => Ok(Some(key.as_bytes().to_vec())),
-        (None, None) => Ok(None),
-        (None, Some(path)) => {
-            let key = std::fs::read(path)
-                .map_err(|error| unreadable(FILE, format!("names a file that cannot be read: {}", error.kind())))?;
-            if key.is_empty() { Err(unreadable(FILE, "names an empty file")) } else { Ok(Some(key)) }
-        }
-    }
 }
 
 #[derive(Default, Deserialize)]
@@ -288,6 +219,7 @@ fn sink(variables: &Variables) -> Result<Option<Sink>, SettingsError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edge::serve_variables::serve_settings_help;
     use crate::reload::opt_in::Unmarked;
 
     fn settings(variables: &[(&str, &str)]) -> Settings {
@@ -308,7 +240,7 @@ mod tests {
         for default in
             ["[8080, 0.0.0.0]", "[250ms]", "[32]", "[10s]", "[25s]", "[4194304]", "[default]", "[false]", "[info]"]
         {
-            assert!(SETTINGS_HELP.contains(default), "{default}");
+            assert!(serve_settings_help().contains(default), "{default}");
         }
     }
 

@@ -9,13 +9,15 @@ use tokio::sync::Mutex;
 use super::cluster::Cluster;
 use super::cluster_error::ClusterError;
 use crate::reload::change::Occasion;
+use crate::reload::comparison::Since;
 use crate::reload::content::ChangedKeys;
-use crate::reload::decision::{Counted, Since};
+use crate::reload::decision::Counted;
 use crate::reload::digest::Digest;
+use crate::reload::opt_in::SourceMarks;
 use crate::reload::past::{EarlierVersion, Judgement, MOST_VERSIONS, PastEnd, judge, judge_end, judge_use};
 use crate::reload::references::Keys;
-use crate::reload::rules::Rules;
-use crate::reload::source_object::SourceObject;
+use crate::reload::rules::{OnAbsence, Rules};
+use crate::reload::source_object::{Presence, SourceObject};
 use crate::reload::version::Version;
 use crate::reload::workload::Workload;
 
@@ -101,7 +103,19 @@ impl History {
             Err(error) => return Err(error),
         };
         let earlier = then.map(|object| EarlierVersion { object, replaced_at: self.now.version });
-        Ok(judge_end(PastEnd::Created, earlier.as_ref(), &self.now, counted.digest, &counted.keys, workload, rules))
+        let judged =
+            judge_end(PastEnd::Created, earlier.as_ref(), &self.now, counted.digest, &counted.keys, workload, rules);
+        let is_new = earlier.is_none() && self.now.presence == Presence::There;
+        match judged {
+            Judgement::Unchanged(_) if is_new && rules.absence.on_create == OnAbsence::Reload => {
+                let created = self.read.lock().await.replaced_at;
+                Ok(match self.judge_use(workload, created, cluster, rules).await? {
+                    Judgement::Changed => Judgement::Created,
+                    judged => judged,
+                })
+            }
+            judged => Ok(judged),
+        }
     }
 
     async fn judge_use(
@@ -113,7 +127,9 @@ impl History {
     ) -> Result<Judgement, ClusterError> {
         match cluster.workload_at(&workload.id, version).await {
             // An object of the same name that was deleted since is another workload.
-            Ok(then) => Ok(judge_use(then.filter(|then| then.uid == workload.uid).as_ref(), &self.now, rules)),
+            Ok(then) => {
+                Ok(judge_use(then.filter(|then| then.uid == workload.uid).as_ref(), workload, &self.now, rules))
+            }
             // Read a moment ago, gone now: rather once too often.
             Err(ClusterError::Expired | ClusterError::PastRefused) => Ok(Judgement::Changed),
             Err(error) => Err(error),
@@ -143,8 +159,8 @@ impl History {
             return Ok(Step::End(end));
         }
         match self.before(read.replaced_at, cluster).await {
-            Ok(Some(object)) => {
-                let earlier = Arc::new(EarlierVersion { replaced_at: read.replaced_at, object });
+            Ok(Some(earlier)) => {
+                let earlier = Arc::new(earlier);
                 read.replaced_at = earlier.object.version;
                 read.earlier.push(earlier.clone());
                 return Ok(Step::Version(earlier));
@@ -159,10 +175,10 @@ impl History {
 
     /// The source as it was just before a version; where it was not there, as it was before it was deleted. When that
     /// was nobody knows, so it is looked for in leaps.
-    async fn before(&self, version: Version, cluster: &Cluster) -> Result<Option<SourceObject>, ClusterError> {
+    async fn before(&self, version: Version, cluster: &Cluster) -> Result<Option<EarlierVersion>, ClusterError> {
         let Some(at) = version.before() else { return Ok(None) };
         if let Some(object) = cluster.source_at(&self.now.source, at).await? {
-            return Ok(Some(object));
+            return Ok(Some(EarlierVersion { object, replaced_at: version }));
         }
         let mut gone = at;
         for leap in 1..=MOST_LEAPS {
@@ -186,7 +202,7 @@ impl History {
         mut there: Version,
         mut gone: Version,
         cluster: &Cluster,
-    ) -> Result<SourceObject, ClusterError> {
+    ) -> Result<EarlierVersion, ClusterError> {
         while let Some(middle) = there.middle(gone) {
             match cluster.source_at(&self.now.source, middle).await {
                 Ok(Some(later)) => (found, there) = (later, middle),
@@ -196,6 +212,14 @@ impl History {
                 Err(error) => return Err(error),
             }
         }
-        Ok(found)
+        Ok(EarlierVersion { object: found, replaced_at: gone })
+    }
+
+    /// What the source said of itself last, as far as the past tells.
+    pub async fn last_marks(&self, cluster: &Cluster) -> Result<Option<SourceMarks>, ClusterError> {
+        match self.step(0, cluster).await? {
+            Step::Version(last) => Ok(Some(last.object.marks)),
+            Step::End(_) => Ok(None),
+        }
     }
 }

@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::callers::Callers;
-use super::cluster::Cluster;
+use super::elsewhere::Elsewhere;
 use super::event_reader::read_event;
 use super::failure::Failure;
 use super::lane::{EventOutcome, Lanes, Ticket};
@@ -28,8 +28,7 @@ use super::metrics::Metrics;
 use super::platform_routes::platform_routes;
 use super::sweep::Sweep;
 use crate::reload::change::Change;
-use crate::reload::pod_status::PodStatusRef;
-use crate::reload::source::SourceKind;
+use crate::reload::rules::Rules;
 use crate::reload::sweep::asked_by;
 
 /// What the routes share.
@@ -37,10 +36,12 @@ use crate::reload::sweep::asked_by;
 pub struct Inbox {
     /// Where events go.
     pub lanes: Lanes,
+    /// And where else.
+    pub elsewhere: Elsewhere,
     /// Looks at everything.
     pub sweep: Sweep,
-    /// Which source an event is about may have to be read.
-    pub cluster: Cluster,
+    /// The rules of every decision.
+    pub rules: Arc<Rules>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
     /// After how long an event is given back.
@@ -98,9 +99,14 @@ async fn act(inbox: &Inbox, headers: &HeaderMap, body: Result<Bytes, BytesReject
         // A task of its own: a sender that hangs up, or the deadline, does not end a sweep in the middle.
         let sweep = tokio::spawn(async move { sweep.run(&tag).await });
         timeout(inbox.deadline, sweep).await.map(|ended| ended.unwrap_or(EventOutcome::Again))
-    } else if let Some(told) = told(inbox, &event).await? {
-        let Some(change) = told else { return Ok(StatusCode::ACCEPTED) };
+    } else if let Some(change) = Change::from_event(&event)? {
+        if let Err(out) = inbox.rules.scope.source(&change.source) {
+            let (id, reason) = (event.id(), out.as_str());
+            tracing::debug!(event.id = id, reason, "an event names what is not looked at");
+            return Ok(StatusCode::NO_CONTENT);
+        }
         let (ticket, answer) = Ticket::new();
+        inbox.elsewhere.join(change.clone(), ticket.clone());
         inbox.lanes.join(change, ticket);
         timeout(inbox.deadline, answer).await.map(|answered| answered.unwrap_or(EventOutcome::Again))
     } else {

@@ -131,11 +131,15 @@ impl Lanes {
         Self { run, settle, state: Arc::default() }
     }
 
-    /// Puts an event into its lane.
+    /// Puts an event into the lane of its source's namespace.
     pub fn join(&self, change: Change, ticket: Ticket) {
-        let namespace = change.source.namespace.clone();
+        self.join_in(&change.source.namespace.clone(), change, ticket);
+    }
+
+    /// Puts an event into the lane of a namespace whose workloads ask for its source.
+    pub fn join_in(&self, namespace: &Namespace, change: Change, ticket: Ticket) {
         let trigger = Trigger { change, ticket, arrived: Instant::now() };
-        self.add(&namespace, |lane| lane.waiting.triggers.push(trigger));
+        self.add(namespace, |lane| lane.waiting.triggers.push(trigger));
     }
 
     /// Changes a lane and sees to it that somebody works on it.

@@ -1,4 +1,4 @@
-//! Sends reload events to the sink.
+//! Sends reload events to the sink, and has them told where alerts go.
 //!
 //! Invariants: binary mode, one request an event, a deadline on each; the sink's URL may hold a credential and is in
 //! no error. Left out: trying again (the event that caused the report is sent again, and finds its record).
@@ -8,7 +8,12 @@ use std::time::Duration;
 use cloudevents::{AttributesReader as _, Event};
 use tokio::sync::Semaphore;
 
+use super::announcer::Announcer;
 use super::config::Sink;
+use super::hold::Telling;
+use super::sink_refusal::Untold;
+use crate::announce::destination::DestinationName;
+use crate::announce::notice::Notice;
 
 /// How long one event may take: with the in-memory Broker the ingress answers only after every Trigger did.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -18,6 +23,7 @@ const IN_FLIGHT: usize = 32;
 /// Where reload events go.
 pub struct Outbox {
     sink: Option<(reqwest::Client, Sink)>,
+    alerts: Option<Announcer>,
     slots: Semaphore,
 }
 
@@ -33,23 +39,41 @@ pub enum OutboxError {
     /// The event cannot be put into a request.
     #[error("the event has an attribute that is no HTTP header: {0}")]
     Attribute(String),
+    /// The chat service of alerts did not take it; why stands in the log already.
+    #[error("the alert was not posted: {}", .0.as_str())]
+    Alert(Untold),
+    /// An event of ours is one that we do not understand: cannot be.
+    #[error("the event makes no alert")]
+    NoNotice,
 }
 
 impl Outbox {
-    /// An outbox for `sink`; without one, every event is taken and dropped.
-    pub fn new(sink: Option<Sink>) -> Result<Self, reqwest::Error> {
+    /// An outbox for `sink` and `alerts`; without either, every event is taken and dropped.
+    pub fn new(sink: Option<Sink>, alerts: Option<Announcer>) -> Result<Self, reqwest::Error> {
         let sink = sink.map(|sink| client(&sink).map(|client| (client, sink))).transpose()?;
-        Ok(Self { sink, slots: Semaphore::new(IN_FLIGHT) })
+        Ok(Self { sink, alerts, slots: Semaphore::new(IN_FLIGHT) })
     }
 
-    /// Whether there is a sink to send to.
+    /// Whether there is anywhere to send to.
     #[must_use]
     pub fn has_sink(&self) -> bool {
-        self.sink.is_some()
+        self.sink.is_some() || self.alerts.is_some()
     }
 
-    /// Sends an event and waits for the sink's answer.
-    pub async fn send(&self, mut event: Event) -> Result<(), OutboxError> {
+    /// Sends an event and waits until it was taken everywhere. One that is sent again is dropped by the sink that has it.
+    pub async fn send(&self, event: Event) -> Result<(), OutboxError> {
+        let (posted, alerted) = tokio::join!(self.post(event.clone()), self.alert(&event));
+        posted.and(alerted)
+    }
+
+    async fn alert(&self, event: &Event) -> Result<(), OutboxError> {
+        let Some(alerts) = &self.alerts else { return Ok(()) };
+        let notice = Notice::from_event(event).ok().flatten().ok_or(OutboxError::NoNotice)?;
+        let telling = Telling { notice, event: Some(event.clone()) };
+        alerts.tell(&DestinationName::default_one(), telling).await.map_err(OutboxError::Alert)
+    }
+
+    async fn post(&self, mut event: Event) -> Result<(), OutboxError> {
         let Some((client, sink)) = &self.sink else { return Ok(()) };
         for (name, value) in &sink.extensions {
             event.set_extension(name, value.as_str());

@@ -8,7 +8,7 @@ use axum::routing::get;
 use http::{HeaderMap, StatusCode, header};
 
 /// The routes; `render` gives the metrics in the form that a scraper accepts, with its content type.
-pub(super) fn platform_routes<S: Clone + Send + Sync + 'static>(
+pub(crate) fn platform_routes<S: Clone + Send + Sync + 'static>(
     render: impl Fn(&str) -> (&'static str, String) + Clone + Send + Sync + 'static,
 ) -> Router<S> {
     let metrics = move |headers: HeaderMap| async move {

@@ -18,11 +18,12 @@ use super::reporter::Reporter;
 use super::sources::{Present, Sources};
 use super::workload_run::WorkloadRun;
 use crate::reload::change::Occasion;
-use crate::reload::decision::{Comparison, Counted, ReadOrder, Settling, Skip, compare, counts, settling};
+use crate::reload::comparison::{Comparison, ReadOrder, compare};
+use crate::reload::decision::{Counted, Settling, Skip, counts, settling};
 use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceRef};
-use crate::reload::source_object::SourceObject;
+use crate::reload::telling::Report;
 use crate::reload::workload::{Workload, WorkloadId};
 use crate::reload::workload_kind::WorkloadKind;
 
@@ -62,6 +63,7 @@ impl ReloadRun {
     /// Works on a batch and gives back the workloads that should wait for their other sources.
     pub async fn run(&self, namespace: Namespace, batch: Batch) -> Vec<Unsettled> {
         self.metrics.batch();
+        let Some(batch) = self.in_scope(&namespace, batch).await else { return Vec::new() };
         let sources = Sources::new(self.cluster.clone(), namespace.clone());
         let new = by_source(batch.triggers);
         let settled: HashMap<WorkloadId, BySource> =
@@ -78,10 +80,27 @@ impl ReloadRun {
         join_all(kinds).await.into_iter().flatten().collect()
     }
 
+    /// The batch, where the labels of its namespace are as they should be. Where they cannot be read, it is sent again.
+    async fn in_scope(&self, namespace: &Namespace, batch: Batch) -> Option<Batch> {
+        match self.cluster.check_labels(namespace).await {
+            Ok(Ok(())) => return Some(batch),
+            Ok(Err(out)) => {
+                self.metrics.skip(Skip::OutOfScope(out));
+                tracing::debug!(namespace = namespace.as_str(), reason = out.as_str(), "a namespace is not looked at");
+            }
+            Err(error) => {
+                tracing::error!(%error, namespace = namespace.as_str(), "a namespace's labels cannot be read");
+                give_back(batch.triggers.iter().chain(batch.settled.values().flatten()));
+            }
+        }
+        None
+    }
+
     /// Works on the workloads of one kind: none waits for the list of another.
     async fn run_kind(&self, kind: &'static WorkloadKind, work: &Work<'_>) -> Vec<Unsettled> {
         let (workloads, present) =
             tokio::join!(self.list_workloads(kind, work), work.present.get_or_init(|| self.read_sources(work)),);
+        let (scanned, mut matched) = (workloads.len(), 0);
         let mut unsettled = Vec::new();
         let mut runs = Vec::new();
         for workload in workloads {
@@ -94,20 +113,23 @@ impl ReloadRun {
             if hits.is_empty() {
                 continue;
             }
+            matched += 1;
             let triggers = asking(&hits, work.new, waited);
             let is_sweep = triggers.iter().any(|trigger| trigger.change.occasion == Occasion::Sweep);
             let events = triggers.iter().map(|trigger| &trigger.change.event);
-            let is_noted = self.all_noted(&workload, &hits) && !workload.has_reverts_to_tell(events);
+            let owed = self.reporter.teller.owed(&workload, Report::Refusal);
+            let is_noted = self.all_noted(&workload, &hits) && !workload.has_reverts_to_tell(events, owed);
             if (is_noted || !is_sweep) && self.all_current(&workload, &hits) {
                 self.metrics.skip(Skip::AlreadyCurrent);
                 self.reporter.repeat(&workload, triggers);
-            } else if waited.is_none() && settling(&workload) == Settling::WaitsForOthers {
+            } else if waited.is_none() && settling(&workload, &self.rules) == Settling::WaitsForOthers {
                 unsettled.push(Unsettled { workload: workload.id.clone(), triggers });
             } else {
                 let named = hits.iter().map(|hit| hit.present.object.source.clone()).collect();
                 runs.push(WorkloadRun::new(self, work.sources, named, triggers).bring_up_to_date(workload));
             }
         }
+        self.metrics.looked_at(kind, scanned, matched);
         join_all(runs).await;
         unsettled
     }
@@ -190,13 +212,17 @@ impl ReloadRun {
             give_back(work.everybody.iter().copied());
             Vec::new()
         });
-        for workload in &workloads {
-            let problems = workload.opt_in.problems().map(ToString::to_string);
-            for problem in problems.chain(workload.problems.iter().cloned()) {
-                tracing::warn!(namespace, workload.kind = kind.kind, workload.name = workload.id.name, "{problem}");
-            }
-        }
+        workloads.iter().for_each(log_problems);
         workloads
+    }
+}
+
+/// Says what is wrong with what a workload asks for.
+pub(super) fn log_problems(workload: &Workload) {
+    let (namespace, kind) = (workload.id.namespace.as_str(), workload.id.kind.kind);
+    let problems = workload.opt_in.problems().map(ToString::to_string);
+    for problem in problems.chain(workload.problems.iter().cloned()) {
+        tracing::warn!(namespace, workload.kind = kind, workload.name = workload.id.name, "{problem}");
     }
 }
 

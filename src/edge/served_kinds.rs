@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::cluster::{Cluster, text};
+use super::cluster::{Cluster, JSON, text};
 use super::cluster_error::{Call, ClusterError};
 use crate::reload::source_object::ShapeError;
 use crate::reload::workload_kind::{Presence, WorkloadKind};
@@ -84,8 +84,8 @@ impl Cluster {
             _ => {}
         }
         // Every user may ask this, so that no right is missed for a kind that is not there.
-        let call = Call::everywhere("discover", resource.plural);
-        let served = match self.one(&call, &resource.root).await? {
+        let call = Call::everywhere("discover", kind.plural);
+        let served = match self.one(&call, &kind.root(), JSON).await? {
             None => false,
             Some(json) => {
                 let list: ResourceList = serde_json::from_str(text(&json)?)

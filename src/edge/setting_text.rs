@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::config::AtStart;
+use super::config::{AtStart, CountBy, KubeEvents};
 use super::go_duration;
 use super::variables::LogFormat;
 use crate::announce::style::{ShownKeys, ThreadBy};
 use crate::announce::text::clean;
 use crate::announce::webhook::EventMode;
+use crate::reload::extra_sources::CrossNamespace;
 use crate::reload::link::LinkTemplate;
 use crate::reload::opt_in::Unmarked;
 use crate::reload::rollout_way::{RevisionNames, Strategy};
-use crate::reload::source::SourceKind;
-use crate::reload::workload_kind::{WORKLOAD_KINDS, WorkloadKind};
+use crate::reload::rules::OnAbsence;
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     go_duration::parse(text).map_err(|error| error.to_string())
@@ -43,11 +43,20 @@ pub(super) fn revision_names(text: &str) -> Result<RevisionNames, String> {
     one_of(text, &[("kept", RevisionNames::Kept), ("generated", RevisionNames::Generated)])
 }
 
-/// The table of kinds with further rows.
-pub(super) fn kinds(text: &str) -> Result<Vec<&'static WorkloadKind>, String> {
-    let rows = text.split(',').map(str::trim).filter(|row| !row.is_empty());
-    let further = rows.map(|row| WorkloadKind::read(row).map_err(|error| error.to_string()));
-    WORKLOAD_KINDS.iter().map(Ok).chain(further).collect()
+pub(super) fn on_absence(text: &str) -> Result<OnAbsence, String> {
+    one_of(text, &[("true", OnAbsence::Reload), ("false", OnAbsence::Nothing)])
+}
+
+pub(super) fn cross_namespace(text: &str) -> Result<CrossNamespace, String> {
+    one_of(text, &[("true", CrossNamespace::Allowed), ("false", CrossNamespace::Off)])
+}
+
+pub(super) fn kube_events(text: &str) -> Result<KubeEvents, String> {
+    one_of(text, &[("true", KubeEvents::Made), ("false", KubeEvents::Unwanted)])
+}
+
+pub(super) fn count_by(text: &str) -> Result<CountBy, String> {
+    one_of(text, &[("true", CountBy::Namespace), ("false", CountBy::Outcome)])
 }
 
 pub(super) fn shown_keys(text: &str) -> Result<ShownKeys, String> {
@@ -92,6 +101,12 @@ pub(super) fn link(text: &str) -> Result<LinkTemplate, String> {
 }
 
 pub(super) fn log_level(text: &str) -> Result<tracing::Level, String> {
+    // Three of them are the peer's.
+    let text = match text.to_ascii_lowercase().as_str() {
+        "warning" => "warn",
+        "fatal" | "panic" => "error",
+        _ => text,
+    };
     text.parse().map_err(|_| "is no level; write error, warn, info, debug or trace".to_owned())
 }
 

@@ -2,7 +2,7 @@
 //! to run on.
 //!
 //! Invariants: what is compared was read after the record was written, or is told apart by version; a source that is
-//! only looked at beside others is read only where its version moved.
+//! only looked at beside others is read only where its version moved, or where it is another namespace's.
 //! Left out: what follows from it (workload_run.rs).
 
 use std::collections::BTreeSet;
@@ -14,11 +14,14 @@ use super::cluster_error::ClusterError;
 use super::reporter::SourceNow;
 use super::sources::{Present, Sources};
 use crate::reload::change::Occasion;
-use crate::reload::decision::{Comparison, ReadOrder, Skip, compare, counts, may_tell};
+use crate::reload::comparison::{Comparison, ReadOrder, compare, seen_as_it_counts};
+use crate::reload::decision::{Skip, candidates, counts};
 use crate::reload::past::Judgement;
-use crate::reload::record::{Cause, Known, Record};
-use crate::reload::rules::Rules;
+use crate::reload::record::{Cause, Record};
+use crate::reload::report::SourceChange;
+use crate::reload::rules::{OnAbsence, Rules};
 use crate::reload::source::SourceRef;
+use crate::reload::source_object::Presence;
 use crate::reload::workload::Workload;
 
 /// The looks that one workload needs.
@@ -58,6 +61,7 @@ impl SourceLook<'_> {
         let judgement = match comparison {
             Comparison::Same => Judgement::Unchanged(Skip::AlreadyCurrent),
             Comparison::Changed | Comparison::Outdated => Judgement::Changed,
+            Comparison::Created => Judgement::Created,
             Comparison::AskThePast(since) => {
                 let asked = (since, self.occasion);
                 now.history.judge(workload, &now.counted, asked, self.cluster, self.rules).await?
@@ -65,6 +69,7 @@ impl SourceLook<'_> {
         };
         match judgement {
             Judgement::Unchanged(skip) => Ok(Judged::Unchanged(skip, now)),
+            Judgement::Created => Ok(Judged::Changed(SourceNow { change: SourceChange::Created, ..now })),
             _ => Ok(Judged::Changed(now)),
         }
     }
@@ -79,6 +84,7 @@ impl SourceLook<'_> {
     ) -> Result<Judged, ClusterError> {
         Ok(match self.standing(workload, source, order).await? {
             Ok((now, Comparison::Changed)) => Judged::Changed(now),
+            Ok((now, Comparison::Created)) => Judged::Changed(SourceNow { change: SourceChange::Created, ..now }),
             Ok((now, _)) => Judged::Unchanged(Skip::AlreadyCurrent, now),
             Err(skip) => Judged::DoesNotCount(skip),
         })
@@ -101,7 +107,11 @@ impl SourceLook<'_> {
             };
             let comparison = compare(workload, &object, &counted, order, self.rules);
             if comparison != Comparison::Outdated {
-                return Ok(Ok((SourceNow { object, history, counted }, comparison)));
+                let change = match object.presence {
+                    Presence::There => SourceChange::Updated,
+                    Presence::Gone => SourceChange::Deleted,
+                };
+                return Ok(Ok((SourceNow { object, history, counted, change }, comparison)));
             }
             read = self.sources.get_again(source).await?;
             order = ReadOrder::SourceLast;
@@ -118,15 +128,15 @@ impl SourceLook<'_> {
         cause: Cause,
         order: ReadOrder,
     ) -> Result<Record, ClusterError> {
-        let mut record = Record::new(&self.rules.digest_key, cause);
-        for now in changed.iter() {
-            record.note(&now.object.source, &now.counted.keys, now.object.version, now.counted.digest);
+        let mut record = Record::new(&self.rules.digest_key, cause).of(&workload.id.namespace);
+        for now in changed.iter().chain(unchanged) {
+            self.note(&mut record, workload.record.as_ref(), now);
         }
         for now in unchanged {
             self.note_unchanged(&mut record, workload, now);
         }
         let done: BTreeSet<SourceRef> = changed.iter().chain(unchanged).map(|now| now.object.source.clone()).collect();
-        let candidates = workload.candidates();
+        let candidates = candidates(workload, self.rules);
         let rolls_out = !changed.is_empty();
         let looks = candidates.difference(&done).map(|source| async move {
             let judged = match (self.is_unmoved(workload, source).await?, rolls_out) {
@@ -138,9 +148,9 @@ impl SourceLook<'_> {
         });
         for (source, judged) in try_join_all(looks).await? {
             match (judged, &workload.record) {
-                (Some(Judged::Unchanged(_, now)), _) => self.note_unchanged(&mut record, workload, &now),
-                (Some(Judged::Changed(now)), _) => {
-                    record.note(source, &now.counted.keys, now.object.version, now.counted.digest);
+                (Some(Judged::Unchanged(_, now)), older) => self.note(&mut record, older.as_ref(), &now),
+                (Some(Judged::Changed(now)), older) => {
+                    self.note(&mut record, older.as_ref(), &now);
                     changed.push(now);
                 }
                 // Gone, by the list or between the list and the read.
@@ -150,27 +160,33 @@ impl SourceLook<'_> {
                 (None | Some(Judged::DoesNotCount(_)), _) => {}
             }
         }
-        record.cause.changed = changed.iter().map(|now| now.object.source.to_string()).collect();
+        record.cause.changed = changed.iter().map(|now| record.name_of(&now.object.source)).collect();
         Ok(record)
     }
 
-    /// Notes a source that is no reason to roll out. What can tell nothing more than the record knows leaves it as it is.
-    fn note_unchanged(&self, record: &mut Record, workload: &Workload, now: &SourceNow) {
-        let (source, counted) = (&now.object.source, &now.counted);
-        if let Some(older) = &workload.record {
-            let known = older.knows(source, &counted.keys, &self.rules.digest_key);
-            if matches!(known, Known::Content(..)) && !may_tell(workload, &now.object, known) {
-                return record.carry_over(source, older);
-            }
+    /// Whether a source is, by its version alone, what the record says, or is gone since. One of which other keys count
+    /// by now is looked at: the record's digest says nothing of them, and the past that could is soon forgotten.
+    async fn is_unmoved(&self, workload: &Workload, source: &SourceRef) -> Result<bool, ClusterError> {
+        // A list of another namespace is as long as that is large: one of its sources is read instead.
+        if source.namespace != workload.id.namespace {
+            return Ok(false);
         }
-        record.note(source, &counted.keys, now.object.version, counted.digest);
+        let Some(seen) = seen_as_it_counts(workload, source, self.rules) else { return Ok(false) };
+        let versions = self.sources.versions(source.kind).await?;
+        let is_missed = self.rules.absence.on_delete == OnAbsence::Reload;
+        Ok(versions.get(source.name()).map_or(!is_missed, |now| *now == seen))
     }
 
-    /// Whether a source is, by its version alone, what the record says, or is gone since.
-    async fn is_unmoved(&self, workload: &Workload, source: &SourceRef) -> Result<bool, ClusterError> {
-        let seen = workload.record.as_ref().and_then(|record| record.seen(source, &self.rules.digest_key));
-        let Some(seen) = seen else { return Ok(false) };
-        let versions = self.sources.versions(source.kind).await?;
-        Ok(versions.get(source.name()).is_none_or(|now| *now == seen))
+    /// Notes what is known of a source. A deletion that is no change leaves what was known before.
+    fn note(&self, record: &mut Record, older: Option<&Record>, now: &SourceNow) {
+        let source = &now.object.source;
+        let known = older.filter(|older| older.names(source));
+        match (now.object.presence, known, self.rules.absence.on_delete) {
+            (Presence::There, ..) => {
+                record.note(source, &now.counted.keys, now.object.version, now.counted.digest);
+            }
+            (Presence::Gone, Some(older), OnAbsence::Nothing) => record.carry_over(source, older),
+            (Presence::Gone, known, _) => record.note_gone(source, known, now.object.version, now.counted.digest),
+        }
     }
 }

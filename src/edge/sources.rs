@@ -10,11 +10,12 @@ use tokio::sync::OnceCell;
 use super::cluster::Cluster;
 use super::cluster_error::ClusterError;
 use super::history::History;
+use crate::reload::opt_in::SourceMarks;
 use crate::reload::source::{Namespace, SourceKind, SourceRef};
 use crate::reload::source_object::SourceObject;
 use crate::reload::version::Version;
 
-/// A source that is there, with its past.
+/// A source that is there, or that is known to be gone, with its past.
 #[derive(Clone)]
 pub struct Present {
     /// The source as it was read.
@@ -41,7 +42,7 @@ impl Sources {
         Self { cluster, namespace, present: Mutex::default(), versions: Mutex::default() }
     }
 
-    /// A source as this batch sees it; `None` if there is none.
+    /// A source as this batch sees it; `None` if there is none, unless that is of interest.
     pub async fn get(&self, source: &SourceRef) -> Result<Option<Present>, ClusterError> {
         let cell = cell(&self.present, source.clone());
         cell.get_or_try_init(|| self.read(source)).await.cloned()
@@ -62,8 +63,37 @@ impl Sources {
     }
 
     async fn read(&self, source: &SourceRef) -> Result<Option<Present>, ClusterError> {
-        let object = self.cluster.source(source).await?.map(Arc::new);
-        Ok(object.map(|object| Present { history: Arc::new(History::of(object.clone())), object }))
+        // Those of the batch's own namespace were looked at before.
+        if source.namespace != self.namespace
+            && let Err(out) = self.cluster.check_labels(&source.namespace).await?
+        {
+            let (namespace, reason) = (source.namespace.as_str(), out.as_str());
+            tracing::debug!(namespace, reason, "a source of a namespace that is not looked at is as good as none");
+            return Ok(None);
+        }
+        match self.cluster.source(source).await? {
+            Some(object) => Ok(Some(Present::of(object))),
+            None if self.cluster.rules.absence.is_watched() => self.gone(source).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A source that is not there, for whom that is of interest.
+    async fn gone(&self, source: &SourceRef) -> Result<Present, ClusterError> {
+        let version = self.cluster.version_now(source).await?;
+        let unmarked = SourceObject::gone(source.clone(), version, SourceMarks::unread());
+        let unmarked = Present::of(unmarked);
+        Ok(match unmarked.history.last_marks(&self.cluster).await? {
+            Some(marks) => Present::of(SourceObject::gone(source.clone(), version, marks)),
+            None => unmarked,
+        })
+    }
+}
+
+impl Present {
+    fn of(object: SourceObject) -> Self {
+        let object = Arc::new(object);
+        Self { history: Arc::new(History::of(object.clone())), object }
     }
 }
 

@@ -15,6 +15,8 @@ use super::cluster::Cluster;
 use super::cluster_error::ClusterError;
 use super::lane::{EventOutcome, Lanes, Ticket};
 use super::metrics::Metrics;
+use super::reload_run::log_problems;
+use super::teller::Teller;
 use crate::reload::change::{Change, Occasion};
 use crate::reload::decision::Skip;
 use crate::reload::record::EventTag;
@@ -33,6 +35,7 @@ pub struct Sweep {
     cluster: Cluster,
     rules: Arc<Rules>,
     lanes: Lanes,
+    teller: Teller,
     metrics: Arc<Metrics>,
     one_at_a_time: Arc<Mutex<()>>,
 }
@@ -40,8 +43,8 @@ pub struct Sweep {
 impl Sweep {
     /// A sweep that sends what it finds to `lanes`.
     #[must_use]
-    pub fn new(cluster: Cluster, rules: Arc<Rules>, lanes: Lanes, metrics: Arc<Metrics>) -> Self {
-        Self { cluster, rules, lanes, metrics, one_at_a_time: Arc::default() }
+    pub fn new(cluster: Cluster, rules: Arc<Rules>, lanes: Lanes, teller: Teller, metrics: Arc<Metrics>) -> Self {
+        Self { cluster, rules, lanes, teller, metrics, one_at_a_time: Arc::default() }
     }
 
     /// Looks at everything, and waits until all that it found is done.
@@ -59,26 +62,38 @@ impl Sweep {
         outcome
     }
 
+    /// What is to be looked at, by the namespace of the workloads that ask for it.
     async fn find(&self, event: &EventTag) -> Result<BTreeMap<Namespace, BTreeSet<SourceRef>>, ClusterError> {
         // Workloads first would find a source that is made between the lists to be missing, which says nothing; this
         // way round it is a source that nobody uses yet.
+        let places = self.cluster.places().await?;
         let mut seen = SeenSources::default();
-        for kind in self.rules.sources.iter().copied() {
-            self.cluster.see_all_sources(kind, &mut seen).await?;
+        for kind in SourceKind::ALL {
+            self.cluster.see_sources(kind, &places, &mut seen).await?;
         }
         let mut found: BTreeMap<Namespace, BTreeSet<SourceRef>> = BTreeMap::new();
-        let mut stand_ins = Vec::new();
+        let (mut stand_ins, mut asked_for) = (Vec::new(), BTreeSet::new());
         for kind in self.rules.kinds.iter().copied() {
-            let take = |workload: Workload| {
+            let mut take = |workload: Workload| {
+                if !places.contain(&workload.id.namespace) {
+                    return;
+                }
                 if workload.way == RolloutWay::LeftAlone(Skip::StandIn) {
                     stand_ins.push(workload.id.clone());
                 }
-                for source in seen.to_look_at(&workload, event, &self.rules) {
-                    found.entry(source.namespace.clone()).or_default().insert(source);
+                asked_for.extend(seen.asked_for(&workload, &self.rules));
+                let to_look_at =
+                    seen.to_look_at(&workload, event, |what| self.teller.owed(&workload, what), &self.rules);
+                if !to_look_at.is_empty() {
+                    found.entry(workload.id.namespace.clone()).or_default().extend(to_look_at);
                 }
+                log_problems(&workload);
             };
-            self.cluster.each_workload(kind, None, take).await?;
+            for namespace in places.lists() {
+                self.cluster.each_workload(kind, namespace, &mut take).await?;
+            }
         }
+        self.metrics.items_monitored(asked_for.len());
         for id in &stand_ins {
             self.cluster.end_stand_in(id).await?;
         }
@@ -92,7 +107,7 @@ impl Sweep {
         began: Instant,
     ) -> EventOutcome {
         let (namespaces, sources) = (found.len(), found.values().map(BTreeSet::len).sum::<usize>());
-        let outcomes = stream::iter(found.into_values()).map(|sources| self.look_at_one(sources, event));
+        let outcomes = stream::iter(found).map(|(namespace, sources)| self.look_at_one(namespace, sources, event));
         let outcomes: Vec<EventOutcome> = outcomes.buffer_unordered(NAMESPACES).collect().await;
         let outcome = outcomes.into_iter().max().unwrap_or(EventOutcome::Done);
         let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -100,11 +115,11 @@ impl Sweep {
         outcome
     }
 
-    async fn look_at_one(&self, sources: BTreeSet<SourceRef>, event: &EventTag) -> EventOutcome {
+    async fn look_at_one(&self, namespace: Namespace, sources: BTreeSet<SourceRef>, event: &EventTag) -> EventOutcome {
         let (ticket, answer) = Ticket::new();
         for source in sources {
-            let change = Change { source, event: event.clone(), occasion: Occasion::Sweep };
-            self.lanes.join(change, ticket.clone());
+            let change = Change { source, event: event.clone(), occasion: Occasion::Sweep, at: None };
+            self.lanes.join_in(&namespace, change, ticket.clone());
         }
         drop(ticket);
         answer.await.unwrap_or(EventOutcome::Again)

@@ -12,8 +12,10 @@ use super::reload_run::{ReloadRun, give_back};
 use super::reporter::{SourceNow, now};
 use super::source_look::{Judged, SourceLook};
 use super::sources::Sources;
+use super::teller::Teller;
 use crate::reload::change::Occasion;
-use crate::reload::decision::{ReadOrder, Skip};
+use crate::reload::comparison::ReadOrder;
+use crate::reload::decision::Skip;
 use crate::reload::record::{Cause, EventTag, Record};
 use crate::reload::record_room::Fit;
 use crate::reload::redaction::without_values;
@@ -23,6 +25,7 @@ use crate::reload::rollout::{Patch, Rollout, record_patch};
 use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
 use crate::reload::source::SourceRef;
+use crate::reload::telling::Report;
 use crate::reload::workload::Workload;
 
 /// How often a workload that changes under our hands is decided again before its events are given back.
@@ -40,10 +43,18 @@ pub struct WorkloadRun<'a> {
 /// What one attempt came to.
 enum Attempt {
     Skipped(Skip),
-    Patched(Vec<SourceNow>, Record),
-    Refused(Refusal),
+    Patched(Vec<SourceNow>, Box<Record>),
+    Refused(Box<Refusal>),
     /// Nothing had to be rolled out, and what was seen is noted.
     Recorded,
+}
+
+/// What became of a note that a rollout was refused.
+enum Noting {
+    /// It is made, and this is the record with it, or cannot be made.
+    Done(Box<Option<Record>>),
+    /// Somebody else wrote meanwhile.
+    Overtaken,
 }
 
 /// A rollout that is not to be had.
@@ -51,6 +62,8 @@ struct Refusal {
     changed: Vec<SourceNow>,
     /// What it would have written, or what the reverted one wrote.
     rollout: Record,
+    /// What was noted of it.
+    noted: Option<Record>,
     message: String,
     /// What asked for the work, and is sent again where the refusal cannot be told.
     event: EventTag,
@@ -85,11 +98,12 @@ impl<'a> WorkloadRun<'a> {
                 );
             }
             Ok(Attempt::Patched(changed, record)) => {
-                self.run.reporter.tell(reported, Outcome::Reloaded, changed, &record, self.triggers);
+                let written = Some((*record).clone());
+                self.run.reporter.tell(reported, Outcome::Reloaded, changed, &record, written, self.triggers);
             }
             Ok(Attempt::Refused(refusal)) => {
-                let Refusal { changed, rollout, message, .. } = refusal;
-                self.run.reporter.tell(reported, Outcome::failed(&message), changed, &rollout, self.triggers);
+                let Refusal { changed, rollout, noted, message, .. } = *refusal;
+                self.run.reporter.tell(reported, Outcome::failed(&message), changed, &rollout, noted, self.triggers);
             }
             Err(error) => {
                 let (kind, name) = (id.kind.kind, id.name.as_str());
@@ -101,8 +115,13 @@ impl<'a> WorkloadRun<'a> {
 
     async fn attempts(&self, mut workload: Workload) -> Result<Attempt, ClusterError> {
         let mut order = ReadOrder::Unknown;
-        for _ in 0..MOST_ATTEMPTS {
+        for attempt in 0..MOST_ATTEMPTS {
             let refused = match self.attempt(&workload, order).await {
+                Ok(Attempt::Skipped(Skip::AlreadyCurrent)) if attempt > 0 => {
+                    // A patch of our own event landed meanwhile, of a process that ended before it could tell.
+                    self.run.reporter.repeat(&workload, self.triggers.clone());
+                    return Ok(Attempt::Skipped(Skip::AlreadyCurrent));
+                }
                 Err(ClusterError::Conflict) => None,
                 Ok(Attempt::Refused(refusal)) => Some(refusal),
                 done => return done,
@@ -111,11 +130,17 @@ impl<'a> WorkloadRun<'a> {
                 return Ok(Attempt::Skipped(Skip::WorkloadGone));
             };
             match refused {
-                // A workload that was made again is refused for its uid: then this was another one.
-                Some(refusal) if again.uid == workload.uid => {
-                    self.note_refusal(&again, &refusal).await;
-                    return Ok(Attempt::Refused(refusal));
+                // Another process was refused the same, and has noted it.
+                Some(refusal) if self.has_told(&again, &refusal.rollout) => {
+                    return Ok(Attempt::Skipped(Skip::RefusedBefore));
                 }
+                // A workload that was made again is refused for its uid: then this was another one.
+                Some(refusal) if again.uid == workload.uid => match self.note_refusal(&again, &refusal).await {
+                    Noting::Overtaken => workload = again,
+                    Noting::Done(noted) => {
+                        return Ok(Attempt::Refused(Box::new(Refusal { noted: *noted, ..*refusal })));
+                    }
+                },
                 _ => workload = again,
             }
             for source in &self.named {
@@ -148,6 +173,9 @@ impl<'a> WorkloadRun<'a> {
         let mut record = look.observe(workload, &mut changed, &unchanged, cause, order).await?;
         if !changed.is_empty() && matches!(workload.way, RolloutWay::Template(_)) {
             record.replaces(workload);
+        }
+        if !changed.is_empty() {
+            record = record.with_untold(self.run.reporter.teller.note(Report::Rollout));
         }
         Self::make_fit(&mut record, workload);
         let objection = match workload.way {
@@ -192,7 +220,7 @@ impl<'a> WorkloadRun<'a> {
             _ => self.cluster().patch(&workload.id, &rollout.patch()).await,
         };
         match done {
-            Ok(()) => Ok(Attempt::Patched(changed, record)),
+            Ok(()) => Ok(Attempt::Patched(changed, Box::new(record))),
             Err(ClusterError::NotFound) => Ok(Attempt::Skipped(Skip::WorkloadGone)),
             Err(ClusterError::Refused { message }) => {
                 let message = without_values(&message, changed.iter().map(|now| &now.object.content));
@@ -208,13 +236,14 @@ impl<'a> WorkloadRun<'a> {
             Attempt::Skipped(Skip::RefusedBefore)
         } else {
             let event = record.cause.event.clone();
-            Attempt::Refused(Refusal { changed, rollout: record, message, event })
+            Attempt::Refused(Box::new(Refusal { changed, rollout: record, noted: None, message, event }))
         }
     }
 
     fn has_told(&self, workload: &Workload, rollout: &Record) -> bool {
         let events = self.triggers.iter().map(|trigger| &trigger.change.event);
-        workload.record.as_ref().is_some_and(|older| older.has_told(rollout, events))
+        let owed = self.run.reporter.teller.owed(workload, Report::Refusal);
+        workload.record.as_ref().is_some_and(|older| older.has_told(rollout, events, owed))
     }
 
     /// Tells once that the last rollout was reverted again, where nothing has changed since.
@@ -228,24 +257,32 @@ impl<'a> WorkloadRun<'a> {
         let Some(last) = workload.record.as_ref().filter(|last| !self.has_told(workload, last)) else {
             return self.note(workload, seen).await;
         };
-        let is_of_last = |now: &SourceNow| last.cause.changed.contains(&now.object.source.to_string());
+        let is_of_last = |now: &SourceNow| last.cause.changed.contains(&last.name_of(&now.object.source));
         let changed: Vec<_> = unchanged.into_iter().filter(is_of_last).collect();
         if changed.is_empty() {
             return self.note(workload, seen).await;
         }
-        let refusal = Refusal { changed, rollout: last.clone(), message: objection, event: seen.cause.event };
-        Ok(Attempt::Refused(refusal))
+        let (rollout, event) = (last.clone(), seen.cause.event);
+        let refusal = Refusal { changed, rollout, noted: None, message: objection, event };
+        Ok(Attempt::Refused(Box::new(refusal)))
     }
 
     /// Notes on a workload that a rollout was refused. Where that is not to be had, it is told again by the next sweep,
-    /// under the same id.
-    async fn note_refusal(&self, workload: &Workload, refusal: &Refusal) {
+    /// under the same id. Where another process may just have noted the same, that is looked at first.
+    async fn note_refusal(&self, workload: &Workload, refusal: &Refusal) -> Noting {
         let (older, key) = (workload.record.as_ref(), &self.rules().digest_key);
-        let mut record = refusal.rollout.as_refused(older, refusal.event.clone(), key);
+        let teller = &self.run.reporter.teller;
+        let record = refusal.rollout.as_refused(older, refusal.event.clone(), key);
+        let mut record = record.with_untold(teller.note(Report::Refusal));
         Self::make_fit(&mut record, workload);
         let patch = Patch::Merge(record_patch(workload, &record));
-        if let Err(error) = self.cluster().patch(&workload.id, &patch).await {
-            tracing::debug!(%error, workload.name = workload.id.name, "a refusal could not be noted");
+        match self.cluster().patch(&workload.id, &patch).await {
+            Ok(()) => Noting::Done(Box::new(Some(record))),
+            Err(ClusterError::Conflict) if matches!(teller, Teller::Notes(_)) => Noting::Overtaken,
+            Err(error) => {
+                tracing::debug!(%error, workload.name = workload.id.name, "a refusal could not be noted");
+                Noting::Done(Box::new(None))
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 //! Left out: the HTTP side of receiving one (edge/inbox.rs).
 
 use cloudevents::{AttributesReader, Data, Event};
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::record::EventTag;
@@ -22,6 +23,8 @@ pub struct Change {
     pub event: EventTag,
     /// What kind of event that was.
     pub occasion: Occasion,
+    /// When it says that the change was told.
+    pub at: Option<Timestamp>,
 }
 
 /// Why a source is looked at.
@@ -77,6 +80,7 @@ impl Change {
             source: SourceRef::new(kind, namespace, &name)?,
             event: EventTag::of(event.source(), event.id()),
             occasion: Occasion::Event,
+            at: event.time().and_then(|time| Timestamp::from_millisecond(time.timestamp_millis()).ok()),
         }))
     }
 }

@@ -1,17 +1,18 @@
-//! Whether a workload has to be rolled out because of a source, as far as that can be told without the past.
+//! Which sources count for a workload, with which of their keys, and why others do not.
 //!
-//! Invariants: the same inputs give the same answer; a workload whose record matches what is there is skipped.
-//! Left out: what only earlier versions of the source can tell (past.rs).
+//! Invariant: the same inputs give the same answer.
+//! Left out: whether what counts has changed (comparison.rs, past.rs).
+
+use std::collections::BTreeSet;
 
 use super::digest::Digest;
 use super::opt_in::{self, Answer, Reason, SourceMarks};
-use super::record::Known;
 use super::references::Keys;
 use super::rollout_way::RolloutWay;
 use super::rules::Rules;
+use super::scope::OutOfScope;
 use super::source::{SourceKind, SourceRef};
 use super::source_object::SourceObject;
-use super::version::{News, Version};
 use super::workload::Workload;
 
 /// What a source means to a workload for which it counts.
@@ -30,6 +31,8 @@ pub struct Counted {
 pub enum Skip {
     /// The workload does not ask for a reload by this source.
     Opt(opt_in::SkipReason),
+    /// The source, or its namespace, is not looked at.
+    OutOfScope(OutOfScope),
     /// A Knative Revision owns the workload: its Service is what has to change.
     OwnedByKnativeRevision,
     /// The source is not there: a deletion rolls nothing out.
@@ -42,6 +45,8 @@ pub enum Skip {
     WorkloadGone,
     /// The workload was created, or began to use the source, after the change.
     BornLater,
+    /// Its pods were made anew after the change.
+    RestartedSince,
     /// The API server does not let us note what was seen; nothing had to be rolled out.
     RecordRefused,
     /// The rollout was refused before, which was told.
@@ -64,12 +69,14 @@ impl Skip {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Opt(reason) => reason.as_str(),
+            Self::OutOfScope(reason) => reason.as_str(),
             Self::OwnedByKnativeRevision => "owned_by_knative_revision",
             Self::SourceAbsent => "source_absent",
             Self::AlreadyCurrent => "already_current",
             Self::SameContent => "same_content",
             Self::WorkloadGone => "workload_gone",
             Self::BornLater => "born_later",
+            Self::RestartedSince => "restarted_since",
             Self::RecordRefused => "record_refused",
             Self::RefusedBefore => "refused_before",
             Self::OwnedByCronJob => "owned_by_cron_job",
@@ -86,84 +93,52 @@ pub fn asks_for(workload: &Workload, source: &SourceRef, marks: SourceMarks) -> 
     if let RolloutWay::LeftAlone(skip) = workload.way {
         return Err(skip);
     }
-    match workload.opt_in.asks_for(source.kind, source.name(), &marks, workload.usage(source)) {
+    marks.scope().map_err(Skip::OutOfScope)?;
+    match answer(workload, source, marks) {
         Answer::Skips(reason) => Err(Skip::Opt(reason)),
         Answer::Counts(reason) => Ok(reason),
+    }
+}
+
+/// Names and patterns are for the workload's own namespace; one that is written with its namespace counts as a name.
+fn answer(workload: &Workload, source: &SourceRef, marks: SourceMarks) -> Answer {
+    let (opt_in, is_extra) = (&workload.opt_in, workload.extra.contain(source));
+    let answer = if source.namespace == workload.id.namespace {
+        opt_in.asks_for(source.kind, source.name(), &marks, workload.usage(source))
+    } else {
+        Answer::Skips(opt_in.veto(&marks).unwrap_or(opt_in::SkipReason::NotOptedIn))
+    };
+    match answer {
+        Answer::Counts(_) | Answer::Skips(opt_in::SkipReason::NotOptedIn | opt_in::SkipReason::NotReferenced)
+            if is_extra =>
+        {
+            Answer::Counts(Reason::NamedInAnnotation)
+        }
+        answer => answer,
     }
 }
 
 /// Whether a source counts for a workload.
 pub fn counts(workload: &Workload, source: &SourceObject, rules: &Rules) -> Result<Counted, Skip> {
     let reason = asks_for(workload, &source.source, source.marks)?;
-    // A source that an annotation names counts whole: it may be read in ways that the template does not show.
-    let keys = match (reason, workload.usage(&source.source)) {
-        (Reason::NamedInAnnotation, _) | (_, None) => Keys::Whole,
-        (_, Some(usage)) => usage.keys.clone(),
-    };
+    let keys = keys_that_count(workload, &source.source, reason);
     let digest = source.digest(&keys, &rules.digest_key);
     Ok(Counted { reason, keys, digest })
 }
 
-/// How sure it is that a source was read after the workload's record was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadOrder {
-    /// Both were read at once, so the record may know of a version that was written in between.
-    Unknown,
-    /// The source was read after the workload.
-    SourceLast,
-}
-
-/// What the record says of a source's present content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// The workload runs on it.
-    Same,
-    /// The workload runs on something else.
-    Changed,
-    /// The record is of a later version than the one that was read: read the source again.
-    Outdated,
-    /// There is no record that could tell: only the source's past can.
-    AskThePast(Since),
-}
-
-/// From when on a difference counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Since {
-    /// Since the workload began to use the source.
-    Birth,
-    /// Since the version that the workload was last seen to run on.
-    Version(Version),
-}
-
-/// Compares what is there with what the workload was last seen to run on.
+/// The sources, known by name, that may count for a workload and are in scope as far as names tell: others are never
+/// read.
 #[must_use]
-pub fn compare(
-    workload: &Workload,
-    source: &SourceObject,
-    counted: &Counted,
-    order: ReadOrder,
-    rules: &Rules,
-) -> Comparison {
-    let known = workload
-        .record
-        .as_ref()
-        .map_or(Known::Nothing, |record| record.knows(&source.source, &counted.keys, &rules.digest_key));
-    match known {
-        known if known != Known::Owed && !may_tell(workload, source, known) => Comparison::Same,
-        // After an etcd restored from a backup, versions are lower than the record's for good: then content decides.
-        Known::Version(seen) | Known::Content(seen, _) if seen > source.version && order == ReadOrder::Unknown => {
-            Comparison::Outdated
-        }
-        Known::Content(_, digest) if digest == counted.digest => Comparison::Same,
-        Known::Content(..) | Known::Owed => Comparison::Changed,
-        Known::Version(seen) if seen == source.version => Comparison::Same,
-        Known::Version(seen) => Comparison::AskThePast(Since::Version(seen)),
-        // The patch that wrote the record made the workload's version later than this one. Where it is not, the workload
-        // came from another cluster's backup, and the record's versions mean nothing here.
-        Known::UpTo(version) if version >= workload.version => Comparison::AskThePast(Since::Birth),
-        Known::UpTo(version) if source.version <= version => Comparison::Same,
-        Known::UpTo(version) => Comparison::AskThePast(Since::Version(version)),
-        Known::Nothing => Comparison::AskThePast(Since::Birth),
+pub fn candidates(workload: &Workload, rules: &Rules) -> BTreeSet<SourceRef> {
+    workload.candidates().into_iter().filter(|source| rules.scope.source(source).is_ok()).collect()
+}
+
+/// Which keys of a source count that counts for a reason. One that an annotation names counts whole: it may be read in
+/// ways that the template does not show.
+pub(super) fn keys_that_count(workload: &Workload, source: &SourceRef, reason: Reason) -> Keys {
+    match (reason, workload.usage(source)) {
+        (Reason::NamedInAnnotation, _) | (_, None) => Keys::Whole,
+        (_, Some(usage)) => usage.keys.clone(),
     }
 }
 
@@ -189,10 +164,13 @@ pub enum Settling {
 
 /// Whether more than one source may count for a workload.
 #[must_use]
-pub fn settling(workload: &Workload) -> Settling {
-    let by_pattern = |kind: &SourceKind| workload.opt_in.named(*kind).iter().any(|pattern| pattern.literal().is_none());
+pub fn settling(workload: &Workload, rules: &Rules) -> Settling {
+    let by_pattern = |kind: &SourceKind| {
+        rules.scope.source_kind(*kind).is_ok()
+            && workload.opt_in.named(*kind).iter().any(|pattern| pattern.literal().is_none())
+    };
     let may_count = |source: &&SourceRef| asks_for(workload, source, SourceMarks::unread()).is_ok();
-    let several = workload.candidates().iter().filter(may_count).nth(1).is_some();
+    let several = candidates(workload, rules).iter().filter(may_count).nth(1).is_some();
     if several || SourceKind::ALL.iter().any(by_pattern) { Settling::WaitsForOthers } else { Settling::AtOnce }
 }
 
@@ -200,86 +178,9 @@ pub fn settling(workload: &Workload) -> Settling {
 mod tests {
     use serde_json::json;
 
-    use super::super::testing::{app_at, deployment, rules, version, workload, workload_that_runs_on};
+    use super::super::scope::IgnoredSources;
+    use super::super::testing::{app_at, config_map, deployment, rules, workload};
     use super::*;
-
-    fn compared(workload: &Workload, source: &SourceObject, order: ReadOrder) -> Comparison {
-        let counted = counts(workload, source, &rules()).unwrap();
-        compare(workload, source, &counted, order, &rules())
-    }
-
-    #[test]
-    fn a_record_that_matches_is_the_end_of_it() {
-        let workload = workload_that_runs_on(&app_at(10, "1"));
-        assert_eq!(compared(&workload, &app_at(10, "1"), ReadOrder::Unknown), Comparison::Same);
-        // A label edit: another version, the same content.
-        assert_eq!(compared(&workload, &app_at(11, "1"), ReadOrder::Unknown), Comparison::Same);
-        assert_eq!(compared(&workload, &app_at(11, "2"), ReadOrder::Unknown), Comparison::Changed);
-    }
-
-    #[test]
-    fn a_source_that_was_read_too_early_is_read_again_and_not_rolled_back() {
-        let workload = workload_that_runs_on(&app_at(12, "2"));
-        assert_eq!(compared(&workload, &app_at(11, "1"), ReadOrder::Unknown), Comparison::Outdated);
-        // Versions that are lower for good, after a restore from a backup: content decides.
-        assert_eq!(compared(&workload, &app_at(11, "1"), ReadOrder::SourceLast), Comparison::Changed);
-        assert_eq!(compared(&workload, &app_at(11, "2"), ReadOrder::SourceLast), Comparison::Same);
-    }
-
-    #[test]
-    fn of_a_secret_provider_class_only_a_later_rotation_is_news() {
-        let class = |number: u64, value: &str, news: News| {
-            let mut class = app_at(number, value);
-            class.news = news;
-            class
-        };
-        let (rotated, started) = (News::OfLaterVersion, News::Never);
-        let workload = workload_that_runs_on(&app_at(40, "2"));
-        for (now, expected) in [
-            (class(41, "3", rotated), Comparison::Changed),
-            (class(41, "2", rotated), Comparison::Same),
-            // The pod that rotated went away, and one that has not is left.
-            (class(39, "1", rotated), Comparison::Same),
-            (class(40, "1", rotated), Comparison::Same),
-            (class(41, "3", started), Comparison::Same),
-        ] {
-            assert_eq!(compared(&workload, &now, ReadOrder::Unknown), expected, "{now:?}");
-        }
-        // The workload came from a backup, with a record of another cluster.
-        let mut restored = deployment();
-        restored["metadata"]["annotations"]["confroll.dev/observed"] =
-            json!(workload_that_runs_on(&app_at(70, "2")).record.unwrap().to_annotation());
-        let restored = super::super::testing::workload(&restored);
-        assert_eq!(compared(&restored, &class(41, "3", rotated), ReadOrder::SourceLast), Comparison::Changed);
-        assert_eq!(compared(&restored, &class(41, "3", started), ReadOrder::SourceLast), Comparison::Same);
-        // Nothing is known.
-        let ask = Comparison::AskThePast(Since::Birth);
-        let unseen = super::super::testing::workload(&deployment());
-        assert_eq!(compared(&unseen, &class(60, "1", rotated), ReadOrder::Unknown), ask);
-        assert_eq!(compared(&unseen, &class(60, "1", started), ReadOrder::Unknown), Comparison::Same);
-    }
-
-    #[test]
-    fn without_a_record_only_the_past_can_tell() {
-        let source = app_at(60, "1");
-        assert_eq!(
-            compared(&workload(&deployment()), &source, ReadOrder::Unknown),
-            Comparison::AskThePast(Since::Birth)
-        );
-    }
-
-    #[test]
-    fn a_record_of_other_keys_tells_from_which_version_on_a_difference_counts() {
-        let mut json = deployment();
-        let observed = workload_that_runs_on(&app_at(10, "1")).record.unwrap().to_annotation();
-        json["metadata"]["annotations"]["confroll.dev/observed"] = json!(observed);
-        json["spec"]["template"]["spec"]["containers"][0] = json!({ "name": "main", "env": [
-            { "name": "A", "valueFrom": { "configMapKeyRef": { "name": "app", "key": "a" } } } ] });
-        let workload = workload(&json);
-        let expected = Comparison::AskThePast(Since::Version(version(10)));
-        assert_eq!(compared(&workload, &app_at(11, "1"), ReadOrder::Unknown), expected);
-        assert_eq!(compared(&workload, &app_at(10, "1"), ReadOrder::Unknown), Comparison::Same);
-    }
 
     #[test]
     fn only_the_keys_that_are_used_count_unless_the_source_is_named() {
@@ -311,19 +212,33 @@ mod tests {
             json["spec"]["template"]["spec"]["containers"][0]["envFrom"] = json!(refs);
             json
         };
-        assert_eq!(settling(&workload(&env_from(&["app"]))), Settling::AtOnce);
-        assert_eq!(settling(&workload(&env_from(&["app", "app"]))), Settling::AtOnce);
-        assert_eq!(settling(&workload(&env_from(&["app", "db"]))), Settling::WaitsForOthers);
+        assert_eq!(settling(&workload(&env_from(&["app"])), &rules()), Settling::AtOnce);
+        assert_eq!(settling(&workload(&env_from(&["app", "app"])), &rules()), Settling::AtOnce);
+        assert_eq!(settling(&workload(&env_from(&["app", "db"])), &rules()), Settling::WaitsForOthers);
         let mut excluded = env_from(&["app", "db"]);
         excluded["metadata"]["annotations"]["configmaps.exclude.reloader.stakater.com/reload"] = json!("db");
-        assert_eq!(settling(&workload(&excluded)), Settling::AtOnce);
+        assert_eq!(settling(&workload(&excluded), &rules()), Settling::AtOnce);
         let mut typed = env_from(&["app"]);
         typed["metadata"]["annotations"] = json!({ "configmap.reloader.stakater.com/auto": "true" });
         typed["spec"]["template"]["spec"]["containers"][0]["envFrom"] =
             json!([{ "configMapRef": { "name": "app" } }, { "secretRef": { "name": "db" } }]);
-        assert_eq!(settling(&workload(&typed)), Settling::AtOnce);
+        assert_eq!(settling(&workload(&typed), &rules()), Settling::AtOnce);
         let mut pattern = env_from(&[]);
         pattern["metadata"]["annotations"] = json!({ "secret.reloader.stakater.com/reload": "db-.*" });
-        assert_eq!(settling(&workload(&pattern)), Settling::WaitsForOthers);
+        assert_eq!(settling(&workload(&pattern), &rules()), Settling::WaitsForOthers);
+    }
+
+    #[test]
+    fn a_workload_does_not_wait_for_what_is_out_of_scope() {
+        let mut json = deployment();
+        json["spec"]["template"]["spec"]["containers"][0]["envFrom"] =
+            json!([{ "configMapRef": { "name": "app" } }, { "configMapRef": { "name": "kube-root-ca.crt" } }]);
+        json["metadata"]["annotations"]["secret.reloader.stakater.com/reload"] = json!("db-.*");
+        let mut quiet = rules();
+        quiet.scope.ignored_config_maps = IgnoredSources::Named(["kube-root-ca.crt".to_owned()].into());
+        assert_eq!(settling(&workload(&json), &quiet), Settling::WaitsForOthers);
+        quiet.scope.ignored_secrets = IgnoredSources::All;
+        assert_eq!(settling(&workload(&json), &quiet), Settling::AtOnce);
+        assert_eq!(candidates(&workload(&json), &quiet), [config_map("app")].into());
     }
 }

@@ -16,6 +16,8 @@ use super::source::{SourceKind, SourceRef};
 use super::workload::Workload;
 
 const PREFIX: &str = "STAKATER_";
+/// The value of a variable for a source that is gone, where there was none before that could go.
+const GONE: &str = "gone";
 
 /// The containers of a pod template with the names of their variables, in order.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +48,11 @@ impl Environments {
         let mut set: BTreeMap<&str, BTreeMap<String, &str>> = BTreeMap::new();
         for source in changed {
             let name = name(source.kind, source.name());
-            if let (Some(carrier), Some(Some(value))) = (workload.carrier(source), values.get(&name)) {
+            // Where nothing shows that there was a source, something has to show that there is none.
+            let is_shown = self.0.iter().any(|environment| environment.variables.contains(&name));
+            let gone = record.is_gone(source) && !is_shown;
+            let value = values.get(&name).and_then(Option::as_deref).or(gone.then_some(GONE));
+            if let (Some(carrier), Some(value)) = (workload.carrier(source), value) {
                 set.entry(carrier).or_default().insert(name, value);
             }
         }
@@ -107,6 +113,9 @@ fn values(workload: &Workload, record: &Record) -> BTreeMap<String, Option<Strin
     for source in
         workload.candidates().into_iter().chain(record.sources(&workload.id.namespace)).collect::<BTreeSet<_>>()
     {
+        if record.is_gone(&source) {
+            continue;
+        }
         let known = digests.entry(name(source.kind, source.name())).or_default();
         known.extend(record.digest(&source).map(|digest| digest.to_string()));
     }
@@ -140,9 +149,13 @@ fn is_ours(variable: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::extra_sources::CrossNamespace;
     use super::super::record::{Cause, EventTag};
     use super::super::references::Keys;
-    use super::super::testing::{app_at, config_map, deployment, rules, version, workload};
+    use super::super::rules::Rules;
+    use super::super::source::Namespace;
+    use super::super::testing::{app_at, config_map, deployment, rules, shop, version, workload};
+    use super::super::workload_kind::WORKLOAD_KINDS;
     use super::*;
 
     #[test]
@@ -174,6 +187,29 @@ mod tests {
         json_patch::patch(&mut template, &serde_json::from_value::<json_patch::Patch>(json!(operations)).unwrap())
             .unwrap();
         template["spec"]["containers"].clone()
+    }
+
+    #[test]
+    fn sources_of_one_name_in_two_namespaces_share_a_variable_that_stands_for_both() {
+        let bank = SourceRef::new(SourceKind::ConfigMap, Namespace::parse("bank").unwrap(), "app").unwrap();
+        let mut json = deployment();
+        json["metadata"]["annotations"]["confroll.dev/extra-configmaps"] = json!("bank/app");
+        let rules = Rules { cross_namespace: CrossNamespace::Allowed, ..rules() };
+        let workload = Workload::read(&WORKLOAD_KINDS[0], &shop(), &json.to_string(), &rules).unwrap();
+        assert!(workload.usage(&config_map("app")).is_some() && workload.usage(&bank).is_none());
+        let value = |near: &str, far: &str, changed: &SourceRef| {
+            let mut record = record_of(&[]).of(&shop());
+            for (source, value) in [(&config_map("app"), near), (&bank, far)] {
+                let digest = app_at(1, value).digest(&Keys::Whole, &rules.digest_key);
+                record.note(source, &Keys::Whole, version(1), digest);
+            }
+            let operations = workload.environments.operations(&workload, &[changed], &record);
+            operations.last().unwrap()["value"].to_string()
+        };
+        let before = value("1", "1", &bank);
+        assert!(before.contains("STAKATER_APP_CONFIGMAP"), "{before}");
+        let after = [value("1", "2", &bank), value("2", "1", &config_map("app")), value("2", "2", &bank)];
+        assert!(after.iter().all(|value| *value != before) && after[0] != after[1], "{after:?}");
     }
 
     fn digest(record: &Record, name: &str) -> String {

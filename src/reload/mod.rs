@@ -2,18 +2,20 @@
 //!
 //! ```text
 //! Change ─ which source to look at                                   change.rs, source.rs
+//!   Scope ─ is it anybody's business, by name or labels               scope.rs, label_selector.rs
 //!   SourceObject ─ what is there now, its Content and Digest         source_object.rs, content.rs, version.rs
 //!     Mounted ─ or what pods have of a SecretProviderClass          pod_status.rs
 //!   Workload ─ OptIn, References, Record                             workload.rs, opt_in.rs, references.rs, record.rs
+//!     ExtraSources ─ those that it names of any namespace            extra_sources.rs
 //!     fit() ─ what a Record leaves out where it has no room          record_room.rs
 //!     counts() ─ does this source matter to this workload, and why   decision.rs
-//!     compare() ─ Same, Changed, or only the past can tell           decision.rs
+//!     compare() ─ Same, Changed, or only the past can tell           comparison.rs
 //!     judge() ─ what an earlier version of the source tells          past.rs
 //!   RolloutWay ─ how: by a template, a restart, a Job                 rollout_way.rs
 //!   Rollout ─ the patch, with the new Record; or a Job               rollout.rs, env_vars.rs, job.rs
 //!   without_values() ─ a refusal that quotes no Secret              redaction.rs
 //!     objection() ─ why a rollout is not made again and again        refusal.rs
-//!   ReloadReport ─ what became of it, as a CloudEvent                report.rs, link.rs
+//!   ReloadReport ─ what became of it, as a CloudEvent or an Event    report.rs, link.rs, kube_event.rs
 //!
 //! SeenSources ─ what a sweep has to look at                          sweep.rs
 //! ```
@@ -21,14 +23,18 @@
 //! Invariant: every answer is a value with its reason. Left out: everything that waits, fails or is retried.
 
 pub mod change;
+pub mod comparison;
 pub mod content;
 pub mod decision;
 pub mod digest;
 pub mod env_vars;
+pub mod extra_sources;
 mod go_class;
 mod go_property;
 pub mod go_regex;
 pub mod job;
+pub mod kube_event;
+pub mod label_selector;
 pub mod link;
 mod mounts;
 mod name_list;
@@ -37,6 +43,7 @@ pub mod opt_in;
 pub mod past;
 pub mod pod_status;
 pub mod pod_template;
+pub mod qualified_name;
 pub mod record;
 pub mod record_room;
 pub mod redaction;
@@ -46,9 +53,11 @@ pub mod report;
 pub mod rollout;
 pub mod rollout_way;
 pub mod rules;
+pub mod scope;
 pub mod source;
 pub mod source_object;
 pub mod sweep;
+pub mod telling;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod version;

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::name_list::{entries, patterns};
 use super::name_pattern::NamePattern;
 use super::references::Usage;
+use super::scope::OutOfScope;
 use super::source::SourceKind;
 
 pub use super::name_list::OptInProblem;
@@ -160,6 +161,7 @@ pub enum Answer {
 pub struct SourceMarks {
     ignore: Mark,
     matched: Mark,
+    scope: Result<(), OutOfScope>,
 }
 
 /// Whether an annotation is exactly `"true"`.
@@ -170,16 +172,21 @@ enum Mark {
 }
 
 impl SourceMarks {
-    /// Reads a source's annotations.
+    /// Reads a source's annotations; `scope` is what its labels say.
     #[must_use]
-    pub fn of(annotations: &Annotations, keys: &AnnotationKeys) -> Self {
-        Self { ignore: mark(annotations, &keys.ignore), matched: mark(annotations, &keys.matched) }
+    pub fn of(annotations: &Annotations, keys: &AnnotationKeys, scope: Result<(), OutOfScope>) -> Self {
+        Self { ignore: mark(annotations, &keys.ignore), matched: mark(annotations, &keys.matched), scope }
+    }
+
+    /// Whether the source is in scope by its labels.
+    pub const fn scope(&self) -> Result<(), OutOfScope> {
+        self.scope
     }
 
     /// The marks of a source that may be wanted by whoever could want one: for a source that was not read yet.
     #[must_use]
     pub const fn unread() -> Self {
-        Self { ignore: Mark::Unset, matched: Mark::Set }
+        Self { ignore: Mark::Unset, matched: Mark::Set, scope: Ok(()) }
     }
 }
 
@@ -239,12 +246,9 @@ impl OptIn {
     /// Whether a source counts, by the peer's order of rules. `usage` is how the pod template uses it.
     #[must_use]
     pub fn asks_for(&self, kind: SourceKind, name: &str, marks: &SourceMarks, usage: Option<&Usage>) -> Answer {
-        if self.opted_out == Mark::Set {
-            return Answer::Skips(SkipReason::WorkloadOptedOut);
-        }
-        let Some(asks) = self.by_kind.get(&kind) else { return Answer::Skips(SkipReason::NotOptedIn) };
-        if marks.ignore == Mark::Set {
-            return Answer::Skips(SkipReason::SourceIgnored);
+        let asks = self.asks(kind);
+        if let Some(reason) = self.veto(marks) {
+            return Answer::Skips(reason);
         }
         if asks.exclude.contains(name) {
             return Answer::Skips(SkipReason::Excluded);
@@ -259,6 +263,16 @@ impl OptIn {
             _ => return Answer::Skips(SkipReason::NotOptedIn),
         };
         if usage.is_some() { Answer::Counts(reason) } else { Answer::Skips(SkipReason::NotReferenced) }
+    }
+
+    /// What beats every wish of a workload, whichever source it is for.
+    #[must_use]
+    pub fn veto(&self, marks: &SourceMarks) -> Option<SkipReason> {
+        match (self.opted_out, marks.ignore) {
+            (Mark::Set, _) => Some(SkipReason::WorkloadOptedOut),
+            (_, Mark::Set) => Some(SkipReason::SourceIgnored),
+            _ => None,
+        }
     }
 
     /// The patterns by which sources of a kind are named.
@@ -337,7 +351,7 @@ mod tests {
     ) -> Answer {
         let keys = AnnotationKeys::default();
         let opt_in = OptIn::of(&annotations(workload), &annotations(template), &keys, unmarked);
-        opt_in.asks_for(SourceKind::ConfigMap, "app", &SourceMarks::of(&annotations(source), &keys), usage)
+        opt_in.asks_for(SourceKind::ConfigMap, "app", &SourceMarks::of(&annotations(source), &keys, Ok(())), usage)
     }
 
     const AUTO: &str = "reloader.stakater.com/auto";

@@ -6,9 +6,11 @@
 //! Left out: the reading (edge/history.rs).
 
 use super::change::Occasion;
-use super::decision::{Since, Skip, counts};
+use super::comparison::Since;
+use super::decision::{Skip, counts};
 use super::digest::Digest;
 use super::references::Keys;
+use super::rollout_way::PodsReplaced;
 use super::rules::Rules;
 use super::source_object::SourceObject;
 use super::version::Version;
@@ -58,6 +60,8 @@ impl PastEnd {
 pub enum Judgement {
     /// The workload runs on other content.
     Changed,
+    /// The workload was there before the source was.
+    Created,
     /// It does not.
     Unchanged(Skip),
     /// This version does not tell; the one before it may.
@@ -89,12 +93,17 @@ pub fn judge(
     }
 }
 
-/// What the workload as it was when the content changed tells; `then` is `None` if it did not exist.
+/// What the workload as it was when the content changed tells of how it is `now`; `then` is `None` if it did not exist.
 #[must_use]
-pub fn judge_use(then: Option<&Workload>, source: &SourceObject, rules: &Rules) -> Judgement {
+pub fn judge_use(then: Option<&Workload>, now: &Workload, source: &SourceObject, rules: &Rules) -> Judgement {
     match then {
-        Some(then) if counts(then, source, rules).is_ok() => Judgement::Changed,
-        _ => Judgement::Unchanged(Skip::BornLater),
+        Some(then) if counts(then, source, rules).is_err() => Judgement::Unchanged(Skip::BornLater),
+        // Another template made other pods, which started on the new content.
+        Some(then) if then.template != now.template && now.terms.pods == PodsReplaced::AtOnce => {
+            Judgement::Unchanged(Skip::RestartedSince)
+        }
+        Some(_) => Judgement::Changed,
+        None => Judgement::Unchanged(Skip::BornLater),
     }
 }
 
@@ -165,11 +174,23 @@ mod tests {
         let judgement = judged(&earlier(30, "old", 40), Since::Birth);
         assert_eq!(judgement, Judgement::WasItUsedAt(version(40)));
         let (now, rules) = (app_at(40, "new"), rules());
-        assert_eq!(judge_use(None, &now, &rules), Judgement::Unchanged(Skip::BornLater));
-        assert_eq!(judge_use(Some(&workload(&deployment())), &now, &rules), Judgement::Changed);
+        let same = workload(&deployment());
+        assert_eq!(judge_use(None, &same, &now, &rules), Judgement::Unchanged(Skip::BornLater));
+        assert_eq!(judge_use(Some(&same), &same, &now, &rules), Judgement::Changed);
         let mut unused = deployment();
         unused["spec"]["template"]["spec"]["containers"] = json!([{ "name": "main" }]);
-        assert_eq!(judge_use(Some(&workload(&unused)), &now, &rules), Judgement::Unchanged(Skip::BornLater));
+        assert_eq!(judge_use(Some(&workload(&unused)), &same, &now, &rules), Judgement::Unchanged(Skip::BornLater));
+    }
+
+    #[test]
+    fn pods_that_were_made_anew_since_run_on_the_new_unless_somebody_has_to_delete_the_old_ones() {
+        let (then, source, rules) = (workload(&deployment()), app_at(40, "new"), rules());
+        let mut json = deployment();
+        json["spec"]["template"]["spec"]["containers"][0]["image"] = json!("api:2");
+        let restarted = Judgement::Unchanged(Skip::RestartedSince);
+        assert_eq!(judge_use(Some(&then), &workload(&json), &source, &rules), restarted);
+        json["spec"]["updateStrategy"] = json!({ "type": "OnDelete" });
+        assert_eq!(judge_use(Some(&then), &workload(&json), &source, &rules), Judgement::Changed);
     }
 
     #[test]

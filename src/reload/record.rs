@@ -14,7 +14,8 @@ use super::digest::{Digest, DigestKey, KeyId, RECIPE, hex};
 use super::references::Keys;
 use super::refusal::{Refused, Replaced};
 use super::source::{Namespace, SourceRef};
-use super::version::{News, Version};
+use super::telling::Untold;
+use super::version::Version;
 
 /// Where the record is kept.
 pub const OBSERVED: &str = "confroll.dev/observed";
@@ -24,8 +25,11 @@ pub const OBSERVED: &str = "confroll.dev/observed";
 pub struct Record {
     recipe: u32,
     key: KeyId,
-    /// By `ConfigMap/name`: the namespace is the workload's.
+    /// By `ConfigMap/name`, or `ConfigMap/namespace/name` where it is another than the workload's.
     pub(super) sources: BTreeMap<String, Entry>,
+    /// The workload's namespace; without one, every source is taken to be of it.
+    #[serde(skip)]
+    home: Option<Namespace>,
     /// Where sources were left out: a version that was there before the rollout, so the pods run on it or a later one.
     #[serde(rename = "upTo", default, skip_serializing_if = "Option::is_none")]
     pub(super) up_to: Option<Version>,
@@ -35,6 +39,8 @@ pub struct Record {
     pub(super) replaced: Option<Replaced>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) refused: Option<Refused>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) untold: Option<Untold>,
 }
 
 /// One source as it was last seen.
@@ -44,6 +50,9 @@ pub(super) struct Entry {
     /// Which keys counted, as a tag: a digest of other keys cannot be compared.
     keys: String,
     digest: Digest,
+    /// The workload runs without it: the digest is of what it held before, or of nothing.
+    #[serde(default, skip_serializing_if = "is_not")]
+    gone: bool,
 }
 
 /// What led to a rollout.
@@ -51,7 +60,7 @@ pub(super) struct Entry {
 pub struct Cause {
     /// The event that was acted on.
     pub event: EventTag,
-    /// The sources whose content had changed, as `ConfigMap/name`.
+    /// The sources whose content had changed, as they are called in the record.
     pub changed: Vec<String>,
     /// The tag of the record that the rollout wrote, where a later sweep has noted more since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,6 +99,8 @@ pub enum Known {
     Content(Version, Digest),
     /// Nothing, but that a rollout for it was refused.
     Owed,
+    /// That the workload runs without it; and the digest of what it held before, or of nothing.
+    Gone(Version, Digest),
     /// Nothing of its own, but the workload runs on all that was there at this version.
     UpTo(Version),
 }
@@ -110,7 +121,8 @@ impl Record {
     #[must_use]
     pub fn new(key: &DigestKey, cause: Cause) -> Self {
         let (recipe, key) = (RECIPE, key.id().clone());
-        Self { recipe, key, sources: BTreeMap::new(), up_to: None, cause, replaced: None, refused: None }
+        let sources = BTreeMap::new();
+        Self { recipe, key, sources, home: None, up_to: None, cause, replaced: None, refused: None, untold: None }
     }
 
     /// Reads a record from its annotation. `None` where it is no record: somebody edited it, or a later Confroll
@@ -118,6 +130,18 @@ impl Record {
     #[must_use]
     pub fn read(annotation: &str) -> Option<Self> {
         serde_json::from_str(annotation).ok()
+    }
+
+    /// The same, of a workload in this namespace.
+    #[must_use]
+    pub fn of(self, home: &Namespace) -> Self {
+        Self { home: Some(home.clone()), ..self }
+    }
+
+    /// What a source is called here.
+    #[must_use]
+    pub fn name_of(&self, source: &SourceRef) -> String {
+        self.home.as_ref().map_or_else(|| source.to_string(), |home| source.seen_from(home))
     }
 
     /// The record as its annotation's text.
@@ -129,9 +153,10 @@ impl Record {
     /// What this record knows of a source of which `keys` count.
     #[must_use]
     pub fn knows(&self, source: &SourceRef, keys: &Keys, key: &DigestKey) -> Known {
-        match self.sources.get(&source.to_string()) {
+        match self.sources.get(&self.name_of(source)) {
             None if self.owes(source) => Known::Owed,
             None => self.up_to.map_or(Known::Nothing, Known::UpTo),
+            Some(entry) if entry.gone => Known::Gone(entry.version, entry.digest),
             Some(entry) if self.speaks_of(key) && entry.keys == keys_tag(keys) => {
                 Known::Content(entry.version, entry.digest)
             }
@@ -142,26 +167,26 @@ impl Record {
     /// The version of a source that was seen, if the digest beside it can be compared at all.
     #[must_use]
     pub fn seen(&self, source: &SourceRef, key: &DigestKey) -> Option<Version> {
-        self.sources.get(&source.to_string()).filter(|_| self.speaks_of(key)).map(|entry| entry.version)
+        self.sources.get(&self.name_of(source)).filter(|_| self.speaks_of(key)).map(|entry| entry.version)
     }
 
     /// The digest of what counts of a source, as it was last seen.
     #[must_use]
     pub fn digest(&self, source: &SourceRef) -> Option<Digest> {
-        self.sources.get(&source.to_string()).map(|entry| entry.digest)
+        self.sources.get(&self.name_of(source)).map(|entry| entry.digest)
     }
 
     /// Whether the workload was seen to run on a source at this version, or one that leaves nothing to be told, by a
     /// digest that can be compared, or because the record had no room for it and stands for all that was there then.
     #[must_use]
-    pub fn has_seen(&self, source: &SourceRef, (version, news): (Version, News), key: &DigestKey) -> bool {
-        match self.sources.get(&source.to_string()) {
-            Some(entry) => self.speaks_of(key) && (entry.version == version || !news.tells(version, entry.version)),
+    pub fn has_seen(&self, source: &SourceRef, version: Version, key: &DigestKey) -> bool {
+        match self.sources.get(&self.name_of(source)) {
+            Some(entry) => self.speaks_of(key) && entry.version == version,
             None => !self.owes(source) && self.up_to.is_some_and(|up_to| version <= up_to),
         }
     }
 
-    /// The sources that this record knows, which live in the workload's namespace.
+    /// The sources that this record, of a workload in `namespace`, knows.
     pub fn sources<'a>(&'a self, namespace: &'a Namespace) -> impl Iterator<Item = SourceRef> + 'a {
         self.sources.keys().filter_map(|source| SourceRef::from_display(namespace, source))
     }
@@ -174,16 +199,36 @@ impl Record {
 
     /// Notes that the workload runs on `version` of a source from now on.
     pub fn note(&mut self, source: &SourceRef, keys: &Keys, version: Version, digest: Digest) {
-        self.sources.insert(source.to_string(), Entry { version, keys: keys_tag(keys), digest });
+        self.sources.insert(self.name_of(source), Entry { version, keys: keys_tag(keys), digest, gone: false });
+    }
+
+    /// Notes that the workload runs without a source from now on. What it held before, by `older`, stays known; else
+    /// `absent` stands for nothing.
+    pub fn note_gone(&mut self, source: &SourceRef, older: Option<&Self>, version: Version, absent: Digest) {
+        let before = older.and_then(|older| older.sources.get(&older.name_of(source))).cloned();
+        let nothing = Entry { version, keys: keys_tag(&Keys::Whole), digest: absent, gone: true };
+        self.sources.insert(self.name_of(source), Entry { gone: true, ..before.unwrap_or(nothing) });
+    }
+
+    /// Whether the workload runs without a source.
+    #[must_use]
+    pub fn is_gone(&self, source: &SourceRef) -> bool {
+        self.sources.get(&self.name_of(source)).is_some_and(|entry| entry.gone)
+    }
+
+    /// Whether it is known what of a source the workload runs on, or that it runs without it.
+    #[must_use]
+    pub fn names(&self, source: &SourceRef) -> bool {
+        self.sources.contains_key(&self.name_of(source))
     }
 
     /// Takes over what `older` knows of a source, for a source that is not there now: if it comes back with other
     /// content, that is a change.
     pub fn carry_over(&mut self, source: &SourceRef, older: &Self) {
         if let (true, Some(entry)) =
-            (older.recipe == self.recipe && older.key == self.key, older.sources.get(&source.to_string()))
+            (older.recipe == self.recipe && older.key == self.key, older.sources.get(&older.name_of(source)))
         {
-            self.sources.insert(source.to_string(), entry.clone());
+            self.sources.insert(self.name_of(source), entry.clone());
         }
     }
 
@@ -192,6 +237,7 @@ impl Record {
     pub fn keep_rollout(&mut self, older: &Self) {
         self.cause = Cause { tag: Some(older.tag()), ..older.cause.clone() };
         (self.replaced, self.refused) = (older.replaced.clone(), older.refused.clone());
+        self.untold.clone_from(&older.untold);
     }
 
     /// A short name of the last rollout, other for every one: what reload events take their ids from.
@@ -211,6 +257,11 @@ impl Record {
     fn speaks_of(&self, key: &DigestKey) -> bool {
         self.recipe == RECIPE && self.key == *key.id()
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_not(flag: &bool) -> bool {
+    !*flag
 }
 
 /// `*` for all keys, else a digest of their names.

@@ -74,7 +74,8 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
-    use super::super::decision::{Comparison, ReadOrder, Since, compare, counts};
+    use super::super::comparison::{Comparison, ReadOrder, Since, compare};
+    use super::super::decision::counts;
     use super::super::digest::DigestKey;
     use super::super::record::{Cause, EventTag};
     use super::super::references::Keys;

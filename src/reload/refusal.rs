@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 use super::digest::{Digest, DigestKey};
 use super::record::{Cause, EventTag, Record};
 use super::source::SourceRef;
+use super::telling::Owed;
 use super::workload::Workload;
 
 /// Who we are in `managedFields`.
@@ -35,7 +36,7 @@ pub(super) struct Refused {
     rollout: String,
     /// The event that asked for it.
     event: EventTag,
-    /// The sources whose content had changed, as `ConfigMap/name`.
+    /// The sources whose content had changed, as they are called in the record.
     sources: Vec<String>,
 }
 
@@ -98,17 +99,27 @@ impl Record {
         noted
     }
 
-    /// Whether a refusal of the rollout that would have written `rollout` was told, and none of these events is the one
-    /// that it was told for: one that comes again does so because its first telling failed.
-    pub fn has_told<'a>(&self, rollout: &Self, mut events: impl Iterator<Item = &'a EventTag>) -> bool {
+    /// Whether a refusal of the rollout that would have written `rollout` was told. By `owed`, whose it is to tell that,
+    /// where processes leave notes. Else by whether one of these events is the one that it was told for: one that comes
+    /// again does so because its first telling failed.
+    pub fn has_told<'a>(
+        &self,
+        rollout: &Self,
+        mut events: impl Iterator<Item = &'a EventTag>,
+        owed: Option<Owed>,
+    ) -> bool {
         let told = self.refused.as_ref().filter(|refused| refused.rollout == rollout.tag());
-        told.is_some_and(|refused| !events.any(|event| *event == refused.event))
+        told.is_some_and(|refused| match owed {
+            None => !events.any(|event| *event == refused.event),
+            Some(Owed::Nothing | Owed::Others) => true,
+            Some(Owed::Ours | Owed::Abandoned) => false,
+        })
     }
 
     /// Whether a rollout for a source that this record does not know otherwise was refused.
     pub(super) fn owes(&self, source: &SourceRef) -> bool {
         let owed = self.refused.iter().flat_map(|refused| &refused.sources);
-        owed.into_iter().any(|name| *name == source.to_string())
+        owed.into_iter().any(|name| *name == self.name_of(source))
     }
 
     /// Notes what the rollout that writes this record replaces.
@@ -124,9 +135,10 @@ impl Record {
 }
 
 impl Workload {
-    /// Whether its last rollouts were reverted so often that it has to be told, and none of these events told it.
-    pub fn has_reverts_to_tell<'a>(&self, events: impl Iterator<Item = &'a EventTag>) -> bool {
-        let untold = self.record.as_ref().is_some_and(|record| !record.has_told(record, events));
+    /// Whether its last rollouts were reverted so often that it has to be told, and that was not told yet, as
+    /// [`Record::has_told`] tells.
+    pub fn has_reverts_to_tell<'a>(&self, events: impl Iterator<Item = &'a EventTag>, owed: Option<Owed>) -> bool {
+        let untold = self.record.as_ref().is_some_and(|record| !record.has_told(record, events, owed));
         untold && self.reverted.as_ref().is_some_and(|reverted| reverted.objection().is_some())
     }
 }
@@ -177,7 +189,8 @@ fn is_zero(number: &u32) -> bool {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::decision::{Comparison, ReadOrder, compare, counts};
+    use super::super::comparison::{Comparison, ReadOrder, compare};
+    use super::super::decision::counts;
     use super::super::record::OBSERVED;
     use super::super::rollout::{Patch, Rollout};
     use super::super::testing::{app_at, config_map, deployment, rules, workload, workload_that_runs_on};
@@ -272,8 +285,8 @@ mod tests {
         wanted.cause.changed = vec![config_map("app").to_string()];
         let noted = wanted.as_refused(None, EventTag::of("s", "1"), &rules.digest_key);
         let (told, other) = (EventTag::of("s", "1"), EventTag::of("s", "2"));
-        assert!(noted.has_told(&wanted, [&other].into_iter()));
-        assert!(!noted.has_told(&wanted, [&other, &told].into_iter()), "its telling failed");
+        assert!(noted.has_told(&wanted, [&other].into_iter(), None));
+        assert!(!noted.has_told(&wanted, [&other, &told].into_iter(), None), "its telling failed");
         let mut later = wanted.clone();
         later.note(
             &source.source,
@@ -281,7 +294,7 @@ mod tests {
             source.version,
             workload(&deployment()).template,
         );
-        assert!(!noted.has_told(&later, [&other].into_iter()));
+        assert!(!noted.has_told(&later, [&other].into_iter(), None));
         let mut json = deployment();
         json["metadata"]["annotations"][OBSERVED] = json!(noted.to_annotation());
         let workload = workload(&json);

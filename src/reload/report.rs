@@ -14,7 +14,8 @@ use super::content::ChangedKeys;
 use super::link::LinkTemplate;
 use super::opt_in::Reason;
 use super::record::tag;
-use super::source::SourceRef;
+use super::rollout_way::RolloutWay;
+use super::source::{Namespace, SourceRef};
 use super::workload::{Workload, WorkloadId};
 
 /// The type of the event for a workload that was rolled out.
@@ -45,6 +46,8 @@ pub struct ReloadReport {
 pub struct ReportedWorkload {
     /// Which workload.
     pub id: WorkloadId,
+    /// Its uid, where it is still that workload when it is told.
+    pub uid: Option<String>,
     /// How it is rolled out.
     pub strategy: &'static str,
     /// What people should know about that.
@@ -55,7 +58,13 @@ impl ReportedWorkload {
     /// What a report needs of a workload.
     #[must_use]
     pub fn of(workload: &Workload) -> Self {
-        Self { id: workload.id.clone(), strategy: workload.way.as_str(), note: workload.terms.pods.note() }
+        let is_made_again = matches!(workload.way, RolloutWay::JobAgain(_));
+        Self {
+            id: workload.id.clone(),
+            uid: (!is_made_again).then(|| workload.uid.clone()),
+            strategy: workload.way.as_str(),
+            note: workload.terms.pods.note(),
+        }
     }
 }
 
@@ -80,6 +89,31 @@ pub struct ReportedSource {
     pub reason: Option<Reason>,
     /// The names of the keys that changed, where that is known.
     pub keys: ChangedKeys,
+    /// What became of it.
+    pub change: SourceChange,
+}
+
+/// What became of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceChange {
+    /// It has another content.
+    Updated,
+    /// It appeared.
+    Created,
+    /// It vanished.
+    Deleted,
+}
+
+impl SourceChange {
+    /// The word for events.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Updated => "updated",
+            Self::Created => "created",
+            Self::Deleted => "deleted",
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -119,7 +153,7 @@ impl ReloadReport {
         cluster: &str,
         link: Option<&LinkTemplate>,
     ) -> Result<Event, cloudevents::event::EventBuilderError> {
-        let ReportedWorkload { id, strategy, note } = &self.workload;
+        let ReportedWorkload { id, strategy, note, .. } = &self.workload;
         let (namespace, kind) = (id.namespace.as_str(), id.kind.kind);
         let (outcome, event_type, severity, message) = match &self.outcome {
             Outcome::Reloaded => ("reloaded", RELOADED, "info", None),
@@ -130,7 +164,7 @@ impl ReloadReport {
             cluster,
             namespace,
             workload: json!({ "apiVersion": id.kind.api_version(), "kind": kind, "name": id.name }),
-            sources: self.sources.iter().map(ReportedSource::to_json).collect(),
+            sources: self.sources.iter().map(|source| source.to_json(&id.namespace)).collect(),
             strategy,
             reason: self.sources.iter().find_map(|source| source.reason).map(Reason::as_str),
             message,
@@ -155,8 +189,12 @@ impl ReloadReport {
 }
 
 impl ReportedSource {
-    fn to_json(&self) -> serde_json::Value {
-        let mut json = json!({ "kind": self.source.kind.as_str(), "name": self.source.name(), "change": "updated" });
+    fn to_json(&self, home: &Namespace) -> serde_json::Value {
+        let mut json =
+            json!({ "kind": self.source.kind.as_str(), "name": self.source.name(), "change": self.change.as_str() });
+        if self.source.namespace != *home {
+            json["namespace"] = json!(self.source.namespace);
+        }
         if self.keys != ChangedKeys::default() {
             json["keys"] = json!(self.keys);
         }

@@ -142,6 +142,14 @@ pub fn record_patch(workload: &Workload, record: &Record) -> Value {
     json!({ "metadata": noted(workload, record) })
 }
 
+/// The patch that notes `next` on a workload in place of exactly the record `last`.
+#[must_use]
+pub fn next_record_patch(last: &Record, next: &Record) -> Patch {
+    let path = format!("/metadata/annotations/{}", OBSERVED.replace('/', "~1"));
+    let is_last = json!({ "op": "test", "path": path, "value": last.to_annotation() });
+    Patch::Operations(vec![is_last, json!({ "op": "replace", "path": path, "value": next.to_annotation() })])
+}
+
 fn noted(workload: &Workload, record: &Record) -> Value {
     json!({
         "uid": workload.uid,
@@ -205,6 +213,27 @@ mod tests {
             "containerRefs": ["main"], "observedAt": 1_700_000_000,
         });
         assert_eq!(last_reloaded_from(&patch), expected);
+    }
+
+    #[test]
+    fn operations_hold_the_same_precondition() {
+        let mut json = deployment();
+        json["metadata"]["annotations"]["reloader.stakater.com/rollout-strategy"] = json!("env-vars");
+        let (workload, source, rules) = (workload(&json), app_at(60, "new"), rules());
+        let digest = source.digest(&Keys::Whole, &rules.digest_key);
+        let record = Record::new(&rules.digest_key, Cause::new(EventTag::of("s", "1"), Vec::new()));
+        let rollout = Rollout {
+            workload: &workload,
+            changed: &[(source.source, digest)],
+            record: &record,
+            at: Timestamp::UNIX_EPOCH,
+        };
+        let Patch::Operations(operations) = rollout.patch() else { panic!("env-vars are operations") };
+        // To replace a version by itself is refused where it is another by then.
+        for (path, value) in [("/metadata/uid", "u1"), ("/metadata/resourceVersion", "50")] {
+            let expected = json!({ "op": "replace", "path": path, "value": value });
+            assert!(operations.contains(&expected), "{operations:?}");
+        }
     }
 
     #[test]

@@ -4,10 +4,38 @@
 //! Left out: where a setting comes from (edge/config.rs).
 
 use super::digest::DigestKey;
+use super::extra_sources::CrossNamespace;
 use super::opt_in::{AnnotationKeys, Unmarked};
 use super::rollout_way::{RevisionNames, Strategy};
-use super::source::SourceKind;
+use super::scope::Scope;
 use super::workload_kind::WorkloadKind;
+
+/// What it means that a source appears or vanishes, besides what is in it (the peer's `reload-on-create` and
+/// `reload-on-delete`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Absence {
+    /// A source appears that a workload was there without.
+    pub on_create: OnAbsence,
+    /// A source vanishes.
+    pub on_delete: OnAbsence,
+}
+
+/// Whether that is a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnAbsence {
+    /// It is no change by itself.
+    Nothing,
+    /// It is a change.
+    Reload,
+}
+
+impl Absence {
+    /// Whether it has to be known which sources are not there.
+    #[must_use]
+    pub fn is_watched(self) -> bool {
+        [self.on_create, self.on_delete].contains(&OnAbsence::Reload)
+    }
+}
 
 /// The rules by which every decision is made.
 #[derive(Clone, Debug)]
@@ -24,6 +52,12 @@ pub struct Rules {
     pub strategy: Strategy,
     /// What becomes of Revisions that have a name of their own.
     pub revision_names: RevisionNames,
+    /// What a source that appears or vanishes means.
+    pub absence: Absence,
+    /// Whether workloads may name sources of other namespaces.
+    pub cross_namespace: CrossNamespace,
     /// The key of every digest.
     pub digest_key: DigestKey,
+    /// What is looked at.
+    pub scope: Scope,
 }

@@ -1,17 +1,14 @@
 //! What a workload takes its configuration from: ConfigMaps, Secrets and SecretProviderClasses, by reference.
 //!
 //! Invariant: a [`SourceRef`] holds names that Kubernetes itself would accept, so that one can be put into a URL as
-//! it is. It belongs to one namespace, and nothing here ever leads out of it.
+//! it is. It belongs to one namespace.
 //! Left out: the content of a source (content.rs) and who uses it (references.rs).
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The API group of the Secrets Store CSI driver.
-pub const SECRETS_STORE: &str = "secrets-store.csi.x-k8s.io";
-/// That group, with the version that is read.
-pub const SECRETS_STORE_V1: &str = "secrets-store.csi.x-k8s.io/v1";
+use super::qualified_name::{is_dns_label, is_subdomain};
 
 /// The kinds of object that Confroll watches for changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -136,7 +133,7 @@ impl From<Namespace> for String {
 impl Namespace {
     /// Reads a namespace's name: a DNS-1123 label of at most 63 characters.
     pub fn parse(name: &str) -> Result<Self, NameError> {
-        if name.len() <= 63 && is_label(name) {
+        if name.len() <= 63 && is_dns_label(name) {
             return Ok(Self(name.to_owned()));
         }
         Err(NameError { what: "the namespace", dots: "", most: 63 })
@@ -160,7 +157,7 @@ impl fmt::Display for Namespace {
 pub struct SourceRef {
     /// What it is.
     pub kind: SourceKind,
-    /// Where it lives; a workload only ever uses sources of its own namespace.
+    /// Where it lives; a pod template only ever uses sources of its own namespace.
     pub namespace: Namespace,
     name: String,
 }
@@ -168,17 +165,28 @@ pub struct SourceRef {
 impl SourceRef {
     /// Makes a reference; the name must be a DNS-1123 subdomain of at most 253 characters.
     pub fn new(kind: SourceKind, namespace: Namespace, name: &str) -> Result<Self, NameError> {
-        if name.len() <= 253 && name.split('.').all(is_label) {
-            return Ok(Self { kind, namespace, name: name.to_owned() });
-        }
-        Err(NameError { what: "the name", dots: " and '.'", most: 253 })
+        check_source_name(name)?;
+        Ok(Self { kind, namespace, name: name.to_owned() })
     }
 
-    /// Reads `ConfigMap/app` as [`SourceRef`]'s `Display` writes it.
+    /// Reads what [`seen_from`](Self::seen_from) this namespace writes.
     #[must_use]
     pub fn from_display(namespace: &Namespace, text: &str) -> Option<Self> {
         let (kind, name) = text.split_once('/')?;
-        Self::new(SourceKind::from_name(kind)?, namespace.clone(), name).ok()
+        let (namespace, name) = match name.split_once('/') {
+            None => (namespace.clone(), name),
+            Some((other, name)) => (Namespace::parse(other).ok().filter(|other| other != namespace)?, name),
+        };
+        Self::new(SourceKind::from_api("v1", kind)?, namespace, name).ok()
+    }
+
+    /// What it is called in a namespace: `ConfigMap/app` in its own, `ConfigMap/bank/app` in another.
+    #[must_use]
+    pub fn seen_from(&self, namespace: &Namespace) -> String {
+        if self.namespace == *namespace {
+            return self.to_string();
+        }
+        format!("{}/{}/{}", self.kind, self.namespace, self.name)
     }
 
     /// The name as text.
@@ -188,19 +196,16 @@ impl SourceRef {
     }
 }
 
+/// Checks that a source can be called so: a DNS-1123 subdomain of at most 253 characters.
+pub fn check_source_name(name: &str) -> Result<(), NameError> {
+    if is_subdomain(name) { Ok(()) } else { Err(NameError { what: "the name", dots: " and '.'", most: 253 }) }
+}
+
 /// `ConfigMap/app`: the namespace is left to the reader, who always has it.
 impl fmt::Display for SourceRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.kind, self.name)
     }
-}
-
-fn is_label(text: &str) -> bool {
-    let edge = |c: Option<u8>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
-    let bytes = text.as_bytes();
-    edge(bytes.first().copied())
-        && edge(bytes.last().copied())
-        && bytes.iter().all(|&c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
 }
 
 #[cfg(test)]
@@ -230,7 +235,23 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_is_ours_in_its_own_group_alone() {
+    fn a_source_of_another_namespace_is_called_by_it_and_read_back() {
+        let bank = SourceRef::new(SourceKind::Secret, Namespace::parse("bank").unwrap(), "db").unwrap();
+        assert_eq!(
+            (bank.seen_from(&bank.namespace), bank.seen_from(&shop())),
+            ("Secret/db".into(), "Secret/bank/db".into())
+        );
+        for home in [shop(), bank.namespace.clone()] {
+            assert_eq!(SourceRef::from_display(&home, &bank.seen_from(&home)).as_ref(), Some(&bank));
+        }
+        for text in ["Secret/shop/db", "Secret/a/b/c", "Secret//db", "Secret/bank/", "Secret/..", "Secret", "/bank/db"]
+        {
+            assert_eq!(SourceRef::from_display(&shop(), text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_core_group_has_our_kinds() {
         assert_eq!(SourceKind::from_api("v1", "Secret"), Some(SourceKind::Secret));
         assert_eq!(SourceKind::from_api("v2", "Secret"), None);
         assert_eq!(SourceKind::from_api("v1", "secret"), None);

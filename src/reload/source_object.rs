@@ -12,9 +12,9 @@ use serde_json::value::RawValue;
 
 use super::content::Content;
 use super::digest::{Digest, DigestKey, KeyId};
-use super::opt_in::{AnnotationKeys, SourceMarks};
-use super::pod_status::MountedClass;
+use super::opt_in::SourceMarks;
 use super::references::Keys;
+use super::rules::Rules;
 use super::source::{SourceKind, SourceRef};
 use super::version::{News, Version};
 
@@ -29,14 +29,25 @@ pub struct SourceObject {
     pub created: Option<Timestamp>,
     /// When its data was last written, by the server's own bookkeeping (`managedFields`; whole seconds).
     pub data_written: Option<Timestamp>,
-    /// What its annotations say: ignored, matched.
+    /// What its annotations and labels say: ignored, matched, in scope.
     pub marks: SourceMarks,
     /// What its version can tell.
     pub news: News,
     /// Its data.
     pub content: Content,
+    /// Whether it is there at all.
+    pub presence: Presence,
     /// The digest of all keys: hundreds of workloads may ask for it, and a source may hold a megabyte.
     whole: OnceLock<(KeyId, Digest)>,
+}
+
+/// Whether a source is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It is.
+    There,
+    /// It is not, and nothing is in it.
+    Gone,
 }
 
 /// An object that is not as Kubernetes writes it. Says where the parser stood, never what it saw there.
@@ -72,6 +83,7 @@ struct Metadata<'a> {
     resource_version: Version,
     creation_timestamp: Option<Timestamp>,
     annotations: Option<BTreeMap<String, String>>,
+    labels: Option<BTreeMap<String, String>>,
     #[serde(borrow)]
     managed_fields: Option<Vec<ManagedFields<'a>>>,
 }
@@ -86,7 +98,7 @@ pub(super) struct ManagedFields<'a> {
 
 impl SourceObject {
     /// Reads an object from the JSON of the API server.
-    pub fn read(source: &SourceRef, json: &str, keys: &AnnotationKeys) -> Result<Self, ShapeError> {
+    pub fn read(source: &SourceRef, json: &str, rules: &Rules) -> Result<Self, ShapeError> {
         let shape: Shape<'_> =
             serde_json::from_str(json).map_err(|error| ShapeError::new(source.to_string(), &error))?;
         let data = without_nulls(shape.data);
@@ -96,40 +108,41 @@ impl SourceObject {
             // What a class holds its pods' statuses say.
             SourceKind::SecretProviderClass => Content::default(),
         };
+        let scope = rules.scope.source_labels(&shape.metadata.labels.unwrap_or_default());
+        let marks = SourceMarks::of(&shape.metadata.annotations.unwrap_or_default(), &rules.annotations, scope);
         Ok(Self {
             source: source.clone(),
             version: shape.metadata.resource_version,
             created: shape.metadata.creation_timestamp,
-            data_written: last_write(
-                shape.metadata.managed_fields.as_deref().unwrap_or_default(),
-                &["f:data", "f:binaryData"],
-            ),
-            marks: SourceMarks::of(&shape.metadata.annotations.unwrap_or_default(), keys),
-            news: News::OfAnotherVersion,
+            data_written: data_written(shape.metadata.managed_fields.as_deref().unwrap_or_default()),
+            marks,
             content,
+            presence: Presence::There,
             whole: OnceLock::new(),
         })
     }
 
-    /// A SecretProviderClass by what pods have mounted of it; `None` where that is nothing. The past of a class is read
-    /// without the class itself, whose marks today are what counts.
+    /// A source that is not there at a version of the cluster. `marks` are those that it had, as far as they are known.
     #[must_use]
-    pub fn of_class(source: &SourceRef, class: Option<&Self>, mounted: &MountedClass) -> Option<Self> {
-        Some(Self {
-            source: source.clone(),
-            version: mounted.version()?,
-            created: class.and_then(|class| class.created),
-            data_written: mounted.rotated_at(),
-            marks: class.map_or(SourceMarks::unread(), |class| class.marks),
-            news: mounted.news(),
-            content: mounted.content(),
+    pub fn gone(source: SourceRef, version: Version, marks: SourceMarks) -> Self {
+        Self {
+            source,
+            version,
+            created: None,
+            data_written: None,
+            marks,
+            content: Content::default(),
+            presence: Presence::Gone,
             whole: OnceLock::new(),
-        })
+        }
     }
 
     /// The digest of those of its keys that count. That of all keys is made once.
     #[must_use]
     pub fn digest(&self, keys: &Keys, key: &DigestKey) -> Digest {
+        if self.presence == Presence::Gone {
+            return absent_digest(&self.source, key);
+        }
         let make = || self.content.digest(&self.source, keys, key);
         if *keys != Keys::Whole {
             return make();
@@ -137,6 +150,12 @@ impl SourceObject {
         let (made_with, digest) = self.whole.get_or_init(|| (key.id().clone(), make()));
         if made_with == key.id() { *digest } else { make() }
     }
+}
+
+/// The digest of a source that is not there, which no content has.
+#[must_use]
+pub fn absent_digest(source: &SourceRef, key: &DigestKey) -> Digest {
+    key.digest(["confroll absent", source.kind.as_str(), source.namespace.as_str(), source.name()])
 }
 
 /// A key with a null value is a key with an empty one, as the API server reads it.
@@ -156,11 +175,12 @@ pub(super) fn last_write(managed: &[ManagedFields<'_>], fields: &[&str]) -> Opti
 #[cfg(test)]
 mod tests {
     use super::super::source::Namespace;
+    use super::super::testing::rules;
     use super::*;
 
     fn read(kind: SourceKind, json: &str) -> Result<SourceObject, ShapeError> {
         let source = SourceRef::new(kind, Namespace::parse("shop").unwrap(), "app").unwrap();
-        SourceObject::read(&source, json, &AnnotationKeys::default())
+        SourceObject::read(&source, json, &rules())
     }
 
     #[test]

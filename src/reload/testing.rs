@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 
 use super::digest::DigestKey;
+use super::extra_sources::CrossNamespace;
 use super::opt_in::{AnnotationKeys, Unmarked};
 use super::rollout_way::{RevisionNames, Strategy};
-use super::rules::Rules;
+use super::rules::{Absence, OnAbsence, Rules};
+use super::scope::Scope;
 use super::source::{Namespace, SourceKind, SourceRef};
 use super::source_object::SourceObject;
 use super::version::Version;
@@ -20,7 +22,10 @@ pub(crate) fn rules() -> Rules {
         kinds: WORKLOAD_KINDS.iter().collect(),
         strategy: Strategy::Annotations,
         revision_names: RevisionNames::Kept,
+        absence: Absence { on_create: OnAbsence::Nothing, on_delete: OnAbsence::Nothing },
+        cross_namespace: CrossNamespace::Off,
         digest_key: DigestKey::new(b"test"),
+        scope: Scope::default(),
     }
 }
 
@@ -42,7 +47,7 @@ pub(crate) fn app_at(number: u64, value: &str) -> SourceObject {
 }
 
 pub(crate) fn source_from(json: &Value) -> SourceObject {
-    SourceObject::read(&config_map("app"), &json.to_string(), &AnnotationKeys::default()).unwrap()
+    SourceObject::read(&config_map("app"), &json.to_string(), &rules()).unwrap()
 }
 
 /// A Deployment `api` at version 50 that asks for everything it uses, and uses the ConfigMap `app` whole.

@@ -13,6 +13,8 @@ use serde_json::value::RawValue;
 
 use super::digest::Digest;
 use super::env_vars::Environments;
+use super::extra_sources::ExtraSources;
+use super::label_selector::Labels;
 use super::opt_in::OptIn;
 use super::pod_template::PodTemplate;
 use super::record::{OBSERVED, Record};
@@ -57,6 +59,8 @@ pub struct Workload {
     pub created: Option<Timestamp>,
     /// What it asks for.
     pub opt_in: OptIn,
+    /// What it asks for beside that, of any namespace.
+    pub extra: ExtraSources,
     /// What its pod template uses.
     pub references: References,
     /// What it was last seen to run on.
@@ -67,7 +71,7 @@ pub struct Workload {
     pub way: RolloutWay,
     /// What its spec means for that.
     pub terms: Terms,
-    /// What is wrong with what it asks for, of that.
+    /// What is wrong with what it asks for, of that and of other namespaces.
     pub problems: Vec<String>,
     /// The containers of its pod template.
     pub environments: Environments,
@@ -132,6 +136,7 @@ struct Metadata {
     #[serde(rename = "creationTimestamp")]
     created: Option<Timestamp>,
     annotations: Option<BTreeMap<String, String>>,
+    labels: Option<Labels>,
     #[serde(rename = "ownerReferences")]
     owners: Option<Vec<OwnerReference>>,
 }
@@ -164,7 +169,9 @@ impl Workload {
         let terms = terms(kind, json, &template).map_err(|error| shape_error(&error))?;
         let owner = owner(metadata.owners.as_deref().unwrap_or_default());
         let annotations = metadata.annotations.unwrap_or_default();
-        let record = annotations.get(OBSERVED).and_then(|text| Record::read(text));
+        let record = annotations.get(OBSERVED).and_then(|text| Record::read(text)).map(|record| record.of(namespace));
+        let labels = metadata.labels.unwrap_or_default();
+        let extra = ExtraSources::of(namespace, &annotations, &labels, rules.cross_namespace);
         let digest = rules.digest_key.digest(["confroll pod template", raw]);
         let reverts = record.as_ref().and_then(|record| record.reverts(digest));
         Ok(Self {
@@ -177,7 +184,10 @@ impl Workload {
             record,
             room: room_beside(&annotations),
             way: RolloutWay::of(kind, owner, &annotations, &terms, rules),
-            problems: rollout_way::problems(&annotations, rules).collect(),
+            problems: rollout_way::problems(&annotations, rules)
+                .chain(extra.problems().map(ToString::to_string))
+                .collect(),
+            extra,
             environments: Environments::of(&template),
             annotations: if annotations.is_empty() { HasAnnotations::No } else { HasAnnotations::Yes },
             terms,
@@ -224,7 +234,8 @@ impl Workload {
     /// How the pod template uses a source, if it does.
     #[must_use]
     pub fn usage(&self, source: &SourceRef) -> Option<&Usage> {
-        self.references.usage(source.kind, source.name())
+        let is_near = source.namespace == self.id.namespace;
+        self.references.usage(source.kind, source.name()).filter(|_| is_near)
     }
 
     /// The container that the peer would name as the one that uses a source: the first where none does.
@@ -246,7 +257,8 @@ impl Workload {
     }
 
     /// The sources, known by name, that may count for this workload: those its template uses, those that an annotation
-    /// names in full, and those in its record, of the kinds that are looked at. Whether one does count only its own annotations tell.
+    /// names in full, and those in its record. Whether one does count only its own annotations tell. Those of other
+    /// namespaces are none where nothing names them any more: then they may not even be readable.
     #[must_use]
     pub fn candidates(&self) -> BTreeSet<SourceRef> {
         let referenced = self.references.iter().map(|(kind, name, _)| (kind, name));
@@ -257,7 +269,8 @@ impl Workload {
             .chain(named)
             .filter_map(|(kind, name)| SourceRef::new(kind, self.id.namespace.clone(), name).ok());
         let recorded = self.record.iter().flat_map(|record| record.sources(&self.id.namespace));
-        by_name.chain(recorded).filter(|source| self.opt_in.looks_at(source.kind)).collect()
+        let recorded = recorded.filter(|source| source.namespace == self.id.namespace);
+        by_name.chain(recorded).chain(self.extra.iter().cloned()).collect()
     }
 }
 

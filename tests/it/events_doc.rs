@@ -9,7 +9,7 @@ use crate::sample_events::kinds_of_messages;
 use crate::support::{Function, config_map, told, workload_using};
 
 /// The schema in the document: its one JSON block that has a `$schema`.
-fn schema() -> Value {
+pub(crate) fn schema() -> Value {
     let text = include_str!("../../docs/events.md");
     let block = text.split("```json\n").find(|block| block.contains("\"$schema\"")).unwrap();
     serde_json::from_str(block.split_once("\n```").unwrap().0).unwrap()

@@ -3,7 +3,7 @@
 //! Kubernetes does; everything that a real server can show is tested on one (see reloading.rs).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tower::retry::RetryLayer;
 use tower::{BoxError, Layer as _};
 
-/// `configmaps/app`: all objects live in the namespace `shop`.
+/// `configmaps/app` in the namespace `shop`, `bank/configmaps/app` in another.
 type Key = String;
 /// What a test does to a request before the server sees it: an answer of its own, or nothing.
 type Fault = Box<dyn FnMut(&str, &str) -> Option<(u16, Value)> + Send>;
@@ -21,7 +21,7 @@ type Fault = Box<dyn FnMut(&str, &str) -> Option<(u16, Value)> + Send>;
 type Admission = Box<dyn Fn(&str, &Value) -> Option<(u16, Value)> + Send>;
 
 #[derive(Clone, Default)]
-pub(crate) struct FakeCluster(Arc<Mutex<State>>);
+pub(crate) struct FakeCluster(Arc<Mutex<State>>, Arc<Mutex<()>>);
 
 #[derive(Default)]
 struct State {
@@ -44,7 +44,16 @@ impl FakeCluster {
             async move {
                 let (parts, body) = request.into_parts();
                 let body = body.collect().await.unwrap().to_bytes();
-                let answer = state.respond(parts.method.as_str(), &parts.uri.to_string(), &body);
+                let has_fault = state.0.lock().unwrap().fault.is_some();
+                let answer = move || state.respond(parts.method.as_str(), &parts.uri.to_string(), &body);
+                // A fault may sleep, and others wait for their turn meanwhile: on the runtime's own threads that would stop
+                // what they test.
+                let answer = if has_fault {
+                    let answered = tokio::task::spawn_blocking(answer).await;
+                    answered.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+                } else {
+                    answer()
+                };
                 Ok::<_, BoxError>(answer.map(Body::from))
             }
         });
@@ -66,14 +75,16 @@ impl FakeCluster {
         let mut state = self.0.lock().unwrap();
         state.revision += 1;
         let revision = state.revision;
-        let name = key.split_once('/').unwrap().1;
+        let (namespace, _, name) = parts(key);
         let before = state.now(key).cloned();
         let kept =
             |field: &str, fresh: Value| before.as_ref().map_or(fresh, |before| before["metadata"][field].clone());
         object["metadata"]["name"] = json!(name);
-        object["metadata"]["namespace"] = json!("shop");
+        object["metadata"]["namespace"] = json!(namespace);
         object["metadata"]["uid"] = kept("uid", json!(format!("uid-{revision}")));
-        object["metadata"]["creationTimestamp"] = kept("creationTimestamp", json!("2026-01-01T00:00:00Z"));
+        let created = object["metadata"]["creationTimestamp"].take();
+        let created = if created.is_null() { json!("2026-01-01T00:00:00Z") } else { created };
+        object["metadata"]["creationTimestamp"] = kept("creationTimestamp", created);
         object["metadata"]["resourceVersion"] = json!(revision.to_string());
         state.versions.entry(key.to_owned()).or_default().push((revision, Some(object)));
     }
@@ -131,7 +142,9 @@ impl FakeCluster {
     /// What the server answers to a request.
     pub(crate) fn answer(&self, method: &str, uri: &str, body: &[u8]) -> (u16, Value) {
         self.0.lock().unwrap().requests.push(format!("{method} {uri}"));
-        // Taken out while it runs, so that it may write to the cluster.
+        // Taken out while it runs, so that it may write to the cluster; others wait for their turn, or they would miss it. A
+        // fault may be to panic.
+        let turn = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         let fault = self.0.lock().unwrap().fault.take();
         if let Some(mut fault) = fault {
             let answer = fault(method, uri);
@@ -140,16 +153,19 @@ impl FakeCluster {
                 return answer;
             }
         }
+        drop(turn);
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
         let query: BTreeMap<&str, &str> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
-        // All objects live in one namespace, so a list of all namespaces is a list of that.
-        let everywhere = || path.rsplit_once('/').unwrap().1;
-        let rest = path.split_once("/namespaces/shop/").map_or_else(everywhere, |(_, rest)| rest);
+        let (namespace, rest) = match path.split_once("/namespaces/") {
+            Some((_, rest)) => rest.split_once('/').map_or((None, rest), |(namespace, rest)| (Some(namespace), rest)),
+            None => (None, path.rsplit_once('/').unwrap().1),
+        };
+        let key = namespace.filter(|other| *other != "shop").map_or(rest.to_owned(), |other| format!("{other}/{rest}"));
         let mut state = self.0.lock().unwrap();
         match (method, rest.contains('/')) {
-            ("GET", true) => state.now(rest).map_or_else(|| status(404, "not found"), |object| (200, object.clone())),
-            ("GET", false) => state.list(rest, &query),
-            ("PATCH", true) => state.patch(rest, &serde_json::from_slice(body).unwrap()),
+            ("GET", true) => state.now(&key).map_or_else(|| status(404, "not found"), |object| (200, object.clone())),
+            ("GET", false) => state.list(namespace, rest, &query),
+            ("PATCH", true) => state.patch(&key, &serde_json::from_slice(body).unwrap()),
             _ => status(405, "method not allowed"),
         }
     }
@@ -160,19 +176,26 @@ impl State {
         self.versions.get(key)?.last()?.1.as_ref()
     }
 
-    fn list(&self, plural: &str, query: &BTreeMap<&str, &str>) -> (u16, Value) {
+    /// Of one namespace or, without one, of all.
+    fn list(&self, namespace: Option<&str>, plural: &str, query: &BTreeMap<&str, &str>) -> (u16, Value) {
         let at: u64 = query.get("resourceVersion").map_or(self.revision, |version| version.parse().unwrap());
         if at < self.compacted {
             return status(410, "too old resource version");
         }
         let name = query.get("fieldSelector").map(|selector| selector.strip_prefix("metadata.name%3D").unwrap());
-        let prefix = format!("{plural}/{}", name.unwrap_or_default());
-        let matches = |key: &&String| if name.is_some() { **key == prefix } else { key.starts_with(&prefix) };
+        let label = query.get("labelSelector").map(|selector| selector.split_once("%3D").unwrap());
+        let matches = |key: &str| {
+            let (its_namespace, its_plural, its_name) = parts(key);
+            its_plural == plural
+                && name.is_none_or(|name| name == its_name)
+                && namespace.is_none_or(|namespace| namespace == its_namespace)
+        };
         let items: Vec<_> = self
             .versions
             .iter()
             .filter(|(key, _)| matches(key))
             .filter_map(|(_, versions)| versions.iter().rfind(|(revision, _)| *revision <= at)?.1.clone())
+            .filter(|object| label.is_none_or(|(key, value)| object["metadata"]["labels"][key] == value))
             .collect();
         (200, json!({ "metadata": { "resourceVersion": at.to_string() }, "items": items }))
     }
@@ -198,6 +221,13 @@ impl State {
         self.versions.get_mut(key).unwrap().push((self.revision, Some(object)));
         (200, json!({ "kind": "PartialObjectMetadata" }))
     }
+}
+
+/// The namespace, plural and name of a key.
+fn parts(key: &str) -> (&str, &str, &str) {
+    let (rest, name) = key.rsplit_once('/').unwrap();
+    let (namespace, plural) = rest.split_once('/').unwrap_or(("shop", rest));
+    (namespace, plural, name)
 }
 
 /// A refusal as the API server words it.

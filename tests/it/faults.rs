@@ -110,6 +110,33 @@ async fn a_source_that_cannot_be_read_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn a_rollout_whose_process_ended_just_as_the_patch_landed_is_told_by_who_meets_it() {
+    let cluster = edited_shop();
+    let before = cluster.get("deployments/a");
+    let event = ChangeEvent::update("ConfigMap", "app");
+    let lost = RecordingSink::start().await.unwrap();
+    let first = Function::telling(&cluster, &lost).await;
+    assert_eq!(first.told(&event).await, 202);
+    let patched = cluster.get("deployments/a");
+    cluster.put("deployments/a", before);
+    // The second has read everything when the patch of the first lands.
+    let state = cluster.clone();
+    let mut is_open = true;
+    cluster.on_request(move |method, uri| {
+        if method == "PATCH" && uri.contains("/deployments/a?") && std::mem::take(&mut is_open) {
+            state.put("deployments/a", patched.clone());
+        }
+        None
+    });
+    let sink = RecordingSink::start().await.unwrap();
+    let second = Function::telling(&cluster, &sink).await;
+    assert_eq!(second.told(&event).await, 202);
+    let ids =
+        |sink: &RecordingSink| told(sink).into_iter().map(|told| told.id).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!((ids(&sink).len(), ids(&sink)), (3, ids(&lost)));
+}
+
+#[tokio::test]
 async fn a_source_that_is_gone_is_nothing_to_do() {
     let cluster = edited_shop();
     let function = Function::on(&cluster).await;

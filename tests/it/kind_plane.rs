@@ -38,6 +38,9 @@ impl Plane {
             );
         }
         control_plane.allow(User::Confroll, &json!(rules)).await.unwrap();
+        let of_sources = json!({ "apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["watch"] });
+        rules.push(of_sources);
+        control_plane.allow(User::Watcher, &json!(rules)).await.unwrap();
         let client = control_plane.client().await.unwrap();
         let start = control_plane.audit().mark().await.unwrap();
         Self { control: control_plane, client, parts, start }
@@ -114,6 +117,15 @@ impl Plane {
         let env = usual.iter().chain(env).map(|(name, value)| (*name, (*value).to_owned())).collect();
         let options = FunctionOptions { kubeconfig, sink: Some(sink.url().to_owned()), env };
         Function::start(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await.unwrap()
+    }
+
+    /// `confroll watch` in place of the function.
+    pub(crate) async fn watcher(&self, sink: &RecordingSink, env: &[(&'static str, &str)]) -> Function {
+        let kubeconfig = self.control.kubeconfig_for(User::Watcher);
+        let env = env.iter().chain(&[("CONFROLL_DIGEST_KEY", "for testing")]);
+        let env = env.map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let options = FunctionOptions { kubeconfig, sink: Some(sink.url().to_owned()), env };
+        Function::start_watch(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await.unwrap()
     }
 
     pub(crate) async fn namespace(&self) -> String {

@@ -2,15 +2,16 @@
 //! real CRDs where somebody ships them.
 
 use confroll::reload::workload_kind::{Controller, WORKLOAD_KINDS, WorkloadKind};
-use confroll_stack::RecordingSink;
 use confroll_stack::object::{JSON, MERGE_PATCH, send as request};
+use confroll_stack::{Function, RecordingSink};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::fixtures::{FURTHER_KINDS, differences, kinds, may_change, workload};
-use crate::kind_plane::{CSI_ON, Plane, changed};
-use crate::secrets_store::{mounting, plain};
-use crate::support::{ReloadEvent, told};
+use crate::kind_plane::{Plane, changed};
+use crate::support::{ReloadEvent, told, until};
+
+const SOURCE_KINDS: [&str; 2] = ["ConfigMap", "Secret"];
 
 const SOURCE_KINDS: [&str; 3] = ["ConfigMap", "Secret", "SecretProviderClass"];
 
@@ -142,52 +143,135 @@ impl Case {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_kind_rolls_out_by_every_strategy_for_every_source_and_way_to_use_it_and_nothing_else_changes() {
-    let plane = Plane::with_all_kinds().await;
-    plane.install_secrets_store().await;
-    let sink = RecordingSink::start().await.unwrap();
-    let function = plane.function(&sink, &[("CONFROLL_KINDS", &FURTHER_KINDS.join(",")), CSI_ON]).await;
-    let jobs = WORKLOAD_KINDS.iter().find(|kind| kind.controller == Controller::Job).unwrap();
-    for kind in kinds() {
-        let namespace = plane.namespace().await;
+/// How a change comes to be acted on.
+#[derive(Clone, Copy)]
+enum By {
+    /// The function is told of it.
+    Event,
+    /// `confroll watch` sees it.
+    Watch,
+}
+
+/// A namespace with every case of a kind.
+struct Table<'a> {
+    by: By,
+    plane: &'a Plane,
+    function: &'a Function,
+    sink: &'a RecordingSink,
+    namespace: String,
+}
+
+impl Table<'_> {
+    fn told(&self) -> Vec<ReloadEvent> {
+        let of_namespace = format!("/namespaces/{}", self.namespace);
+        told(self.sink).into_iter().filter(|event| event.source.ends_with(&of_namespace)).collect()
+    }
+
+    /// Edits both sources and sees that acted on, for all of the workloads.
+    async fn change(&self, cases: &[Case]) {
         for source_kind in SOURCE_KINDS {
-            plane.source(&namespace, source_kind, "app", "1").await;
+            self.plane.source(&self.namespace, source_kind, "app", "2").await;
         }
-        let cases = Case::create(&plane, &namespace, kind).await;
+        match self.by {
+            By::Event => self.tell().await,
+            By::Watch => {
+                until(|| async { self.told().len() >= cases.len() }).await;
+                for case in cases {
+                    // The last write of a watcher takes its note away.
+                    let path = "/metadata/annotations/confroll.dev~1observed";
+                    let record = || async { self.get(case).await.pointer(path).map(Value::to_string) };
+                    until(|| async { !record().await.is_some_and(|record| record.contains("untold")) }).await;
+                }
+            }
+        }
+    }
+
+    /// Sees that everything before was acted on, though it had to come to nothing.
+    async fn seen_through(&self) {
+        match self.by {
+            By::Event => self.tell().await,
+            By::Watch => {
+                let is_marker = |event: &ReloadEvent| event.data["workload"]["name"] == "marker";
+                let before = self.told().iter().filter(|event| is_marker(event)).count();
+                let value = format!("marked {before}");
+                self.plane.source(&self.namespace, "ConfigMap", "marker", &value).await;
+                until(|| async { self.told().iter().filter(|event| is_marker(event)).count() > before }).await;
+            }
+        }
+    }
+
+    async fn tell(&self) {
+        join_all(SOURCE_KINDS.map(|kind| changed(self.function, &self.namespace, kind, "app"))).await;
+    }
+
+    async fn get(&self, case: &Case) -> Value {
+        self.plane.get(case.kind, &self.namespace, &case.name).await
+    }
+
+    async fn add_marker(&self) {
+        self.plane.source(&self.namespace, "ConfigMap", "marker", "0").await;
+        let pod = json!({ "containers": [{ "name": "main", "image": "shop", "envFrom": [{ "configMapRef": { "name": "marker" } }] }] });
+        let deployment = &WORKLOAD_KINDS[0];
+        self.plane.create(deployment, &self.namespace, &workload(deployment, "marker", &pod)).await;
+    }
+
+    async fn check(&self, kind: &'static WorkloadKind) {
+        let (plane, namespace) = (self.plane, &self.namespace);
         for source_kind in SOURCE_KINDS {
-            plane.source(&namespace, source_kind, "app", "2").await;
+            plane.source(namespace, source_kind, "app", "1").await;
         }
-        join_all(SOURCE_KINDS.map(|kind| changed(&function, &namespace, kind, "app"))).await;
-        let run = request(&plane.client, "GET", &jobs.collection_path(&namespace), JSON, &json!({})).await.unwrap();
+        let cases = Case::create(plane, namespace, kind).await;
+        self.add_marker().await;
+        self.change(&cases).await;
+        let jobs = WORKLOAD_KINDS.iter().find(|kind| kind.controller == Controller::Job).unwrap();
+        let run = request(&plane.client, "GET", &jobs.collection_path(namespace), JSON, &json!({})).await.unwrap();
         let mut after = Vec::new();
         for case in &cases {
-            let object = plane.get(kind, &namespace, &case.name).await;
+            let object = self.get(case).await;
             case.check(&object, run["items"].as_array().unwrap());
             after.push(object);
         }
         // The same told again, and a label of the source: nothing is written at all.
         let path = format!("/api/v1/namespaces/{namespace}/configmaps/app");
-        request(&plane.client, "PATCH", &path, MERGE_PATCH, &json!({ "metadata": { "labels": { "a": "b" } } }))
-            .await
-            .unwrap();
-        join_all(SOURCE_KINDS.map(|kind| changed(&function, &namespace, kind, "app"))).await;
+        let label = json!({ "metadata": { "labels": { "a": "b" } } });
+        request(&plane.client, "PATCH", &path, MERGE_PATCH, &label).await.unwrap();
+        self.seen_through().await;
         for (case, after) in cases.iter().zip(&after) {
-            let now = plane.get(kind, &namespace, &case.name).await;
-            assert_eq!(
-                now["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"],
-                "{kind} {}",
-                case.name
-            );
+            let now = self.get(case).await;
+            let versions = (&now["metadata"]["resourceVersion"], &after["metadata"]["resourceVersion"]);
+            assert_eq!(versions.0, versions.1, "{kind} {}", case.name);
         }
-        let of_kind = |event: &&ReloadEvent| event.source.ends_with(&format!("/namespaces/{namespace}"));
-        let told = told(&sink);
-        assert_eq!(told.iter().filter(of_kind).count(), cases.len(), "{kind}");
-        for event in told.iter().filter(of_kind) {
-            assert_eq!(
-                (event.data["outcome"].clone(), event.data["workload"]["kind"].clone()),
-                (json!("reloaded"), json!(kind.kind))
-            );
+        let told = self.told();
+        let told: Vec<_> = told.iter().filter(|event| event.data["workload"]["name"] != "marker").collect();
+        assert_eq!(told.len(), cases.len(), "{kind}");
+        for event in told {
+            let said = (event.data["outcome"].clone(), event.data["workload"]["kind"].clone());
+            assert_eq!(said, (json!("reloaded"), json!(kind.kind)));
         }
     }
+}
+
+async fn check_all(by: By) {
+    let plane = Plane::with_all_kinds().await;
+    let sink = RecordingSink::start().await.unwrap();
+    let further = FURTHER_KINDS.join(",");
+    let env = [("CONFROLL_KINDS", further.as_str())];
+    let function = match by {
+        By::Event => plane.function(&sink, &env).await,
+        By::Watch => plane.watcher(&sink, &env).await,
+    };
+    for kind in kinds() {
+        let namespace = plane.namespace().await;
+        Table { by, plane: &plane, function: &function, sink: &sink, namespace }.check(kind).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_kind_rolls_out_by_every_strategy_for_every_source_and_way_to_use_it_and_nothing_else_changes() {
+    check_all(By::Event).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_kind_rolls_out_in_the_same_way_where_its_sources_are_watched() {
+    check_all(By::Watch).await;
 }

@@ -6,31 +6,41 @@ mod support;
 
 // On the real parts.
 mod calling;
+mod crossing_for_real;
 mod limits;
 mod many_processes;
 mod refusing;
 mod reloading;
+mod scoping_for_real;
 mod shop;
 mod sweeping_for_real;
+mod watching;
 
 // On an API server in memory: what a real one does not do on demand.
+mod absence;
 mod canary;
+mod crossing;
 mod deciding;
 mod fake_cluster;
 mod faults;
 mod fixtures;
+mod jobs;
 mod kind_plane;
 mod kinds;
 mod overload;
 mod racing;
+mod renaming;
 mod requests;
 mod rollout_ways;
-mod rotating;
+mod scoping;
 mod secrets;
 mod secrets_store;
 mod simulation;
+mod stage;
 mod sweeping;
+mod telling;
 mod throttled;
+mod watch_gaps;
 
 // What is told, and how.
 mod alerts;
@@ -52,6 +62,7 @@ mod fuzz_harness;
 mod fuzzed;
 mod go_regexp;
 mod inbox;
+mod label_selectors;
 mod mutations;
 mod settings;
 

@@ -1,188 +1,11 @@
 //! What a workload's own spec and annotations make of a rollout, on a real API server.
 
-use confroll::reload::workload_kind::WorkloadKind;
-use confroll_stack::object::{JSON, MERGE_PATCH, send as request};
-use confroll_stack::{Function, RecordingSink};
+use confroll_stack::object::{JSON, send as request};
 use serde_json::{Value, json};
 
-use crate::fixtures::{FURTHER_KINDS, kinds, workload};
+use crate::fixtures::{FURTHER_KINDS, workload};
 use crate::kind_plane::{Plane, changed};
-use crate::support::told;
-
-fn kind(name: &str) -> &'static WorkloadKind {
-    kinds().into_iter().find(|kind| kind.kind == name).unwrap()
-}
-
-/// A pod of one container that uses the ConfigMap `app`.
-fn pod() -> Value {
-    json!({ "containers": [{ "name": "main", "image": "shop", "envFrom": [{ "configMapRef": { "name": "app" } }] }] })
-}
-
-fn annotated(mut object: Value, annotations: &[(&str, &str)]) -> Value {
-    annotations.iter().for_each(|(key, value)| object["metadata"]["annotations"][*key] = json!(value));
-    object
-}
-
-/// A namespace with a ConfigMap `app`, a function, and what it tells.
-struct Stage {
-    plane: Plane,
-    namespace: String,
-    sink: RecordingSink,
-    function: Function,
-    value: u32,
-}
-
-impl Stage {
-    async fn set(env: &[(&'static str, &str)]) -> Self {
-        let plane = Plane::with_all_kinds().await;
-        Self::on(plane, env).await
-    }
-
-    async fn on(plane: Plane, env: &[(&'static str, &str)]) -> Self {
-        let sink = RecordingSink::start().await.unwrap();
-        let function = plane.function(&sink, env).await;
-        let namespace = plane.namespace().await;
-        plane.source(&namespace, "ConfigMap", "app", "0").await;
-        Self { plane, namespace, sink, function, value: 0 }
-    }
-
-    async fn create(&self, kind_name: &str, name: &str, annotations: &[(&str, &str)]) -> Value {
-        let object = annotated(workload(kind(kind_name), name, &pod()), annotations);
-        self.plane.create(kind(kind_name), &self.namespace, &object).await
-    }
-
-    /// Edits the ConfigMap, tells of it and sees it acted on.
-    async fn change(&mut self) {
-        self.value += 1;
-        self.plane.source(&self.namespace, "ConfigMap", "app", &self.value.to_string()).await;
-        changed(&self.function, &self.namespace, "ConfigMap", "app").await;
-    }
-
-    async fn get(&self, kind_name: &str, name: &str) -> Value {
-        self.plane.get(kind(kind_name), &self.namespace, name).await
-    }
-
-    async fn patch(&self, kind_name: &str, name: &str, patch: Value) {
-        let path = format!("{}/{name}", kind(kind_name).collection_path(&self.namespace));
-        request(&self.plane.client, "PATCH", &path, MERGE_PATCH, &patch).await.unwrap();
-    }
-
-    async fn jobs(&self) -> Vec<Value> {
-        let path = kind("Job").collection_path(&self.namespace);
-        let list = request(&self.plane.client, "GET", &path, JSON, &json!({})).await.unwrap();
-        list["items"].as_array().unwrap().clone()
-    }
-
-    /// What was told of a workload: outcome, and note or message.
-    fn told_of(&self, name: &str) -> Vec<(String, String)> {
-        let of_it = told(&self.sink).into_iter().filter(|told| told.data["workload"]["name"] == name);
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        of_it
-            .map(|told| (text(&told.data["outcome"]), text(&told.data["note"]) + &text(&told.data["message"])))
-            .collect()
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_cron_job_runs_one_job_a_change_none_while_it_is_suspended_and_none_where_its_template_is_to_change() {
-    let mut stage = Stage::set(&[]).await;
-    stage.create("CronJob", "run", &[]).await;
-    stage.create("CronJob", "asked", &[("confroll.dev/cronjob", "run")]).await;
-    stage.create("CronJob", "template", &[("confroll.dev/cronjob", "template")]).await;
-    stage.create("CronJob", "suspended", &[]).await;
-    stage.patch("CronJob", "suspended", json!({ "spec": { "suspend": true } })).await;
-    let of = |jobs: &[Value], owner: &str| {
-        jobs.iter().filter(|job| job["metadata"]["ownerReferences"][0]["name"] == owner).count()
-    };
-    for times in 1..=2 {
-        stage.change().await;
-        // The same again, from another process too: no second Job.
-        changed(&stage.function, &stage.namespace, "ConfigMap", "app").await;
-        let other = stage.plane.function(&stage.sink, &[]).await;
-        changed(&other, &stage.namespace, "ConfigMap", "app").await;
-        let jobs = stage.jobs().await;
-        let counted = ["run", "asked", "template", "suspended"].map(|owner| of(&jobs, owner));
-        assert_eq!(counted, [times, times, 0, 0]);
-    }
-    let template = stage.get("CronJob", "template").await;
-    let annotations = &template["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["annotations"];
-    assert!(annotations["reloader.stakater.com/last-reloaded-from"].is_string(), "{template}");
-    // Back to a content that a Job was run for before: that is a change too.
-    stage.plane.source(&stage.namespace, "ConfigMap", "app", "1").await;
-    changed(&stage.function, &stage.namespace, "ConfigMap", "app").await;
-    assert_eq!(of(&stage.jobs().await, "run"), 3);
-    // Resumed: the next change runs it.
-    stage.patch("CronJob", "suspended", json!({ "spec": { "suspend": false } })).await;
-    stage.change().await;
-    assert_eq!(of(&stage.jobs().await, "suspended"), 1);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_job_is_made_again_as_its_annotation_says_and_never_that_of_a_cron_job() {
-    let mut stage = Stage::set(&[]).await;
-    let rows =
-        [("plain", ""), ("again", "recreate"), ("open", "unfinished"), ("done", "unfinished"), ("never", "never")];
-    for (name, word) in rows {
-        let annotations = [("confroll.dev/job", word)];
-        stage.create("Job", name, if word.is_empty() { &[] } else { &annotations }).await;
-    }
-    let cron_job = stage.create("CronJob", "nightly", &[("confroll.dev/cronjob", "template")]).await;
-    let mut owned = workload(kind("Job"), "owned", &pod());
-    owned["metadata"]["ownerReferences"] = json!([{ "apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly",
-        "uid": cron_job["metadata"]["uid"], "controller": true }]);
-    stage.plane.create(kind("Job"), &stage.namespace, &owned).await;
-    let path = format!("{}/done/status", kind("Job").collection_path(&stage.namespace));
-    let finished = json!({ "status": { "conditions": [
-        { "type": "SuccessCriteriaMet", "status": "True", "lastTransitionTime": "2026-01-01T00:00:02Z" },
-        { "type": "Complete", "status": "True", "lastTransitionTime": "2026-01-01T00:00:02Z" }],
-        "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:00:01Z", "succeeded": 1 } });
-    request(&stage.plane.client, "PATCH", &path, MERGE_PATCH, &finished).await.unwrap();
-    let names = ["plain", "again", "open", "done", "never", "owned"];
-    let mut before = Vec::new();
-    for name in names {
-        before.push(stage.get("Job", name).await["metadata"]["uid"].clone());
-    }
-    stage.change().await;
-    changed(&stage.function, &stage.namespace, "ConfigMap", "app").await;
-    let mut is_new = Vec::new();
-    for (name, uid) in names.iter().zip(&before) {
-        is_new.push(stage.get("Job", name).await["metadata"]["uid"] != *uid);
-    }
-    assert_eq!(is_new, [true, true, true, false, false, false]);
-    assert_eq!(stage.jobs().await.len(), names.len(), "nobody stands in any more");
-    assert_eq!(stage.told_of("plain").len(), 1);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_was_lost_half_way_is_made_again_by_whoever_meets_its_stand_in() {
-    let mut stage = Stage::set(&[]).await;
-    stage.create("Job", "kept", &[]).await;
-    // A finalizer of somebody's keeps the old Job, so that it cannot be made again yet.
-    stage.patch("Job", "kept", json!({ "metadata": { "finalizers": ["theirs.example/kept"] } })).await;
-    stage.value += 1;
-    stage.plane.source(&stage.namespace, "ConfigMap", "app", "1").await;
-    let mut event = crate::support::ChangeEvent::update("ConfigMap", "app");
-    event.data["namespace"] = json!(stage.namespace);
-    let http = crate::sink::http();
-    assert_eq!(event.request(&http, stage.function.url()).send().await.unwrap().status(), 503);
-    let old = stage.get("Job", "kept").await;
-    assert!(old["metadata"]["deletionTimestamp"].is_string(), "{old}");
-    assert_eq!(stage.jobs().await.len(), 2);
-    // The process ends here, and the Job goes altogether.
-    let function = stage.plane.function(&stage.sink, &[]).await;
-    std::mem::replace(&mut stage.function, function).kill();
-    stage.patch("Job", "kept", json!({ "metadata": { "finalizers": null } })).await;
-    let ping = crate::support::ChangeEvent::ping("later");
-    assert_eq!(ping.request(&http, stage.function.url()).send().await.unwrap().status(), 202);
-    let again = stage.get("Job", "kept").await;
-    assert_ne!(again["metadata"]["uid"], old["metadata"]["uid"]);
-    assert_eq!((again["spec"]["suspend"].clone(), stage.jobs().await.len()), (old["spec"]["suspend"].clone(), 1));
-    let annotations = &again["spec"]["template"]["metadata"]["annotations"];
-    assert!(annotations["reloader.stakater.com/last-reloaded-from"].is_string(), "{again}");
-    assert_eq!(event.request(&http, stage.function.url()).send().await.unwrap().status(), 202);
-    assert_eq!(stage.get("Job", "kept").await["metadata"]["uid"], again["metadata"]["uid"]);
-    assert_eq!(stage.told_of("kept").len(), 1, "its event comes again and tells of it");
-}
+use crate::stage::{Stage, kind, pod};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rollout_whose_template_is_a_deployments_is_restarted_for_what_that_template_uses() {
@@ -298,6 +121,39 @@ async fn another_strategy_rolls_nothing_out_and_the_next_change_once() {
     let now = stage.get("Deployment", "api").await;
     assert_eq!(now["metadata"]["generation"], 3);
     assert_eq!(now["spec"]["template"]["spec"]["containers"][0]["env"][0]["name"], "STAKATER_APP_CONFIGMAP");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_comes_and_goes_shows_in_every_strategy() {
+    let env = [("CONFROLL_RELOAD_ON_CREATE", "true"), ("CONFROLL_RELOAD_ON_DELETE", "true")];
+    let mut stage = Stage::set(&env).await;
+    let strategies = ["annotations", "env-vars", "restart"];
+    for strategy in strategies {
+        stage.create("Deployment", strategy, &[("reloader.stakater.com/rollout-strategy", strategy)]).await;
+    }
+    let path = format!("/api/v1/namespaces/{}/configmaps/app", stage.namespace);
+    let mut templates = Vec::new();
+    for round in 0..4 {
+        if round % 2 == 0 {
+            request(&stage.plane.client, "DELETE", &path, JSON, &json!({})).await.unwrap();
+            changed(&stage.function, &stage.namespace, "ConfigMap", "app").await;
+        } else {
+            stage.change().await;
+        }
+        for strategy in strategies {
+            templates.push((strategy, stage.get("Deployment", strategy).await["spec"]["template"].clone()));
+        }
+        // A time in the template of the strategy restart has whole seconds.
+        tokio::time::sleep(std::time::Duration::from_millis(1001)).await;
+    }
+    for (index, (strategy, template)) in templates.iter().enumerate().skip(strategies.len()) {
+        assert_ne!(*template, templates[index - strategies.len()].1, "{strategy}: {templates:?}");
+    }
+    for strategy in strategies {
+        assert_eq!(stage.told_of(strategy).len(), 4, "{strategy}");
+    }
+    let variable = |round: usize| templates[round * 3 + 1].1["spec"]["containers"][0]["env"][0]["value"].clone();
+    assert_eq!((variable(0), variable(2)), (json!("gone"), Value::Null));
 }
 
 #[tokio::test(flavor = "multi_thread")]

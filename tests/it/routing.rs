@@ -133,7 +133,8 @@ fn the_cluster_role_has_a_rule_for_each_kind_and_no_other() {
     let made_again = WORKLOAD_KINDS.iter().filter(|kind| kind.controller == Controller::Job);
     let made_again = made_again
         .flat_map(|kind| ["create", "delete"].map(|verb| format!("{verb} {} in {:?}", kind.plural, kind.group)));
-    assert_eq!(allowed, sources.chain(workloads).chain(made_again).collect());
+    let events = ["create events in \"events.k8s.io\"".to_owned()];
+    assert_eq!(allowed, sources.chain(workloads).chain(made_again).chain(events).collect());
 }
 
 #[test]

@@ -15,6 +15,20 @@ fn refusal_of(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
+const ANNOTATIONS: [&str; 11] = [
+    "CONFROLL_RELOAD_ANNOTATION",
+    "CONFROLL_AUTO_ANNOTATION",
+    "CONFROLL_CONFIGMAP_AUTO_ANNOTATION",
+    "CONFROLL_SECRET_AUTO_ANNOTATION",
+    "CONFROLL_CONFIGMAP_ANNOTATION",
+    "CONFROLL_SECRET_ANNOTATION",
+    "CONFROLL_CONFIGMAP_EXCLUDE_ANNOTATION",
+    "CONFROLL_SECRET_EXCLUDE_ANNOTATION",
+    "CONFROLL_AUTO_SEARCH_ANNOTATION",
+    "CONFROLL_SEARCH_MATCH_ANNOTATION",
+    "CONFROLL_IGNORE_ANNOTATION",
+];
+
 #[test]
 fn a_value_that_cannot_be_read_stops_the_start_with_one_sentence() {
     let rows = [
@@ -31,7 +45,8 @@ fn a_value_that_cannot_be_read_stops_the_start_with_one_sentence() {
         ("CONFROLL_REQUEST_DEADLINE", "1d", "250ms"),
         ("CONFROLL_LONGEST_BODY", "4MiB", "number"),
         ("CONFROLL_AUTO_RELOAD_ALL", "hunter2", "true"),
-        ("CONFROLL_ENABLE_CSI_INTEGRATION", "hunter2", "true"),
+        ("CONFROLL_CROSS_NAMESPACE", "hunter2", "neither true nor false"),
+        ("CONFROLL_CROSS_NAMESPACE", "true", "CONFROLL_DIGEST_KEY is not set"),
         ("CONFROLL_AUDIENCE", "hunter2", "CONFROLL_CALLERS is not set"),
         ("CONFROLL_CALLERS", "hunter2", "CONFROLL_AUDIENCE is not set"),
         ("CONFROLL_SWEEP_AT_START", "hunter2", "true"),
@@ -39,6 +54,33 @@ fn a_value_that_cannot_be_read_stops_the_start_with_one_sentence() {
         ("CONFROLL_LINK", "hunter2", "{namespace}"),
         ("CONFROLL_LINK", "https://hunter2/{pod}", "{namespace}"),
         ("CONFROLL_LOG_LEVEL", "hunter2", "debug"),
+        ("CONFROLL_NAMESPACES", "shop,Hunter2", "names"),
+        ("CONFROLL_NAMESPACES", "team=hunter2", "CONFROLL_NAMESPACE_SELECTOR"),
+        ("CONFROLL_NAMESPACES", " , ", "without an entry"),
+        ("CONFROLL_IGNORE_NAMESPACES", "hunter2/x", "names"),
+        ("CONFROLL_NAMESPACE_SELECTOR", "team in hunter2", "(one, two)"),
+        ("CONFROLL_NAMESPACE_SELECTOR", "team=shop,", "requirement 2"),
+        ("CONFROLL_RESOURCE_LABEL_SELECTOR", "hunter2 hunter2", "notin"),
+        ("CONFROLL_RESOURCE_LABEL_SELECTOR", "team=hunter2!", "comma"),
+        ("CONFROLL_RESOURCE_LABEL_SELECTOR", "team=-hunter2", "letters"),
+        ("CONFROLL_RESOURCE_LABEL_SELECTOR", "team>hunter2", "whole number"),
+        ("CONFROLL_RESOURCE_LABEL_SELECTOR", "a=1,hunter2/=2", "key"),
+        ("CONFROLL_IGNORE_CONFIGMAPS", "Hunter2", "kube-root-ca.crt"),
+        ("CONFROLL_IGNORE_SECRETS", "true,hunter2", "neither true nor false"),
+        (
+            "CONFROLL_IGNORED_WORKLOAD_TYPES",
+            "jobs,hunter2",
+            "cronjobs, daemonsets, deploymentconfigs, deployments, jobs",
+        ),
+        (
+            "CONFROLL_IGNORED_WORKLOAD_TYPES",
+            "Deployment,StatefulSets,daemonsets,job,cronjob,rollout,deploymentconfig,service",
+            "nothing is left",
+        ),
+        ("CONFROLL_KINDS", "hunter2", "group/version/Kind"),
+        ("CONFROLL_KINDS", "apps/v1/Deployment:deployments=spec.template", "knows already"),
+        ("CONFROLL_RELOAD_STRATEGY", "hunter2", "env-vars"),
+        ("CONFROLL_REVISION_NAMES", "hunter2", "generated"),
         ("CONFROLL_LOG_FORMAT", "hunter2", "json"),
         ("CONFROLL_DIGEST_KEY_FILE", "/no/such/file", "file"),
         ("CONFROLL_SETLE", "1s", "--help"),
@@ -48,6 +90,21 @@ fn a_value_that_cannot_be_read_stops_the_start_with_one_sentence() {
         assert_eq!(text.lines().count(), 1, "{variable}: {text}");
         assert!(text.contains(variable) && text.contains(says), "{variable}: {text}");
         assert!(!text.contains("hunter2"), "{variable}: {text}");
+    }
+    for annotation in ANNOTATIONS {
+        for value in ["hunter2/", "hunter 2", "a/b/hunter2", "hunter2-"] {
+            let text = refusal(&[(annotation, value)]);
+            assert_eq!(text.lines().count(), 1, "{annotation}: {text}");
+            assert!(text.contains(&format!("{annotation} is no key that an annotation can have")), "{text}");
+            assert!(!text.contains("hunter"), "{text}");
+        }
+    }
+    for (one, other) in [
+        (("CONFROLL_IGNORE_CONFIGMAPS", "true"), ("CONFROLL_IGNORE_SECRETS", "true")),
+        (("CONFROLL_NAMESPACES", "a,b"), ("CONFROLL_IGNORE_NAMESPACES", "b,a")),
+    ] {
+        let text = refusal(&[one, other]);
+        assert!(text.contains(one.0) && text.contains(other.0) && text.contains("nothing is left"), "{text}");
     }
     let beside_a_good_one = refusal(&[("CONFROLL_LOG_LEVEL", "info"), ("CONFROLL_SETLE", "1s")]);
     assert!(beside_a_good_one.contains("no setting CONFROLL_SETLE"), "{beside_a_good_one}");
@@ -91,7 +148,7 @@ fn what_kubernetes_sets_for_a_service_of_our_name_stops_nothing() {
 #[test]
 fn help_names_every_setting_and_fits_a_terminal_of_80_columns() {
     let rows = [
-        ("serve", include_str!("../../src/edge/config.rs")),
+        ("serve", include_str!("../../src/edge/serve_variables.rs")),
         ("sink", include_str!("../../src/edge/sink_settings.rs")),
     ];
     for (command, code) in rows {
@@ -100,9 +157,52 @@ fn help_names_every_setting_and_fits_a_terminal_of_80_columns() {
         let too_wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 80).collect();
         assert_eq!(too_wide, Vec::<&str>::new());
         let fields = code.split_once("struct Ours {").unwrap().1.split_once('}').unwrap().0;
-        for field in fields.lines().filter_map(|line| line.trim().split_once(':')) {
+        let fields = fields.lines().filter_map(|line| line.trim().trim_start_matches("pub(super) ").split_once(':'));
+        for field in fields {
             assert!(text.contains(&format!("CONFROLL_{}", field.0.to_uppercase())), "{}", field.0);
         }
+    }
+}
+
+#[test]
+fn help_shows_a_flag_of_the_peer_behind_the_setting_that_does_the_same() {
+    let output = Command::new(env!("CARGO_BIN_EXE_confroll")).args(["serve", "--help"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rows = [
+        ("CONFROLL_AUTO_RELOAD_ALL", "--auto-reload-all"),
+        ("CONFROLL_NAMESPACES", "--namespaces"),
+        ("CONFROLL_IGNORE_NAMESPACES", "--namespaces-to-ignore"),
+        ("CONFROLL_NAMESPACE_SELECTOR", "--namespace-selector"),
+        ("CONFROLL_RESOURCE_LABEL_SELECTOR", "--resource-label-selector"),
+        ("CONFROLL_IGNORE_CONFIGMAPS", "--resources-to-ignore=configmaps"),
+        ("CONFROLL_IGNORE_SECRETS", "--resources-to-ignore=secrets"),
+        ("CONFROLL_IGNORED_WORKLOAD_TYPES", "--ignored-workload-types"),
+        ("CONFROLL_AUTO_ANNOTATION", "--auto-annotation"),
+        ("CONFROLL_CONFIGMAP_AUTO_ANNOTATION", "--configmap-auto-annotation"),
+        ("CONFROLL_SECRET_AUTO_ANNOTATION", "--secret-auto-annotation"),
+        ("CONFROLL_CONFIGMAP_ANNOTATION", "--configmap-annotation"),
+        ("CONFROLL_SECRET_ANNOTATION", "--secret-annotation"),
+        ("CONFROLL_AUTO_SEARCH_ANNOTATION", "--auto-search-annotation"),
+        ("CONFROLL_SEARCH_MATCH_ANNOTATION", "--search-match-annotation"),
+        ("CONFROLL_IGNORE_ANNOTATION", "--ignore-annotation"),
+        ("CONFROLL_LOG_LEVEL", "--log-level"),
+        ("CONFROLL_LOG_FORMAT", "--log-format"),
+    ];
+    for (variable, flag) in rows {
+        let beside = |line: &str| line.split_whitespace().eq([variable, flag]);
+        assert!(text.lines().any(beside), "{variable} {flag}");
+    }
+    let keys = format!("{:?}", confroll::reload::opt_in::AnnotationKeys::default());
+    for key in keys.split('"').filter(|text| text.contains('/')) {
+        assert!(text.contains(&format!("[{key}]")), "{key}");
+    }
+}
+
+#[test]
+fn a_level_of_the_peers_log_is_read() {
+    for level in ["warning", "Fatal", "panic", "TRACE"] {
+        let text = refusal(&[("CONFROLL_LOG_LEVEL", level), ("HOME", "/nonexistent")]);
+        assert!(text.lines().last().unwrap().contains("KUBECONFIG"), "it gets as far as the cluster: {text}");
     }
 }
 

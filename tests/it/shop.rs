@@ -6,7 +6,7 @@ use std::time::Duration;
 use confroll_stack::object::{JSON, MERGE_PATCH, send};
 use confroll_stack::{
     ApiServerSource, Broker, BrokerDelivery, ControlPlane, ControlPlaneOptions, Eventing, Function, FunctionOptions,
-    Parts, RecordingSink, SourceOptions, TemplateWatch, User, rights,
+    Parts, RecordingSink, SourceOptions, TemplateWatch, User, rights, rights_to_watch,
 };
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -29,6 +29,7 @@ pub(crate) async fn stack() -> &'static Stack {
         let control_plane = ControlPlane::start(&parts, ControlPlaneOptions::default()).await.unwrap();
         let eventing = Eventing::start(&control_plane, &parts).await.unwrap();
         control_plane.allow(User::Confroll, &rights()).await.unwrap();
+        control_plane.allow(User::Watcher, &rights_to_watch()).await.unwrap();
         Stack { parts, control_plane, eventing }
     };
     STACK.get_or_init(start).await
@@ -161,6 +162,20 @@ pub(crate) async fn function(stack: &Stack, sink: &str) -> Function {
     let env = env.map(|(name, value)| (name, value.to_owned())).to_vec();
     let options = FunctionOptions { kubeconfig, sink: Some(sink.to_owned()), env };
     Function::start(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await.unwrap()
+}
+
+/// `confroll watch` for one namespace of the shared parts.
+pub(crate) async fn watcher(namespace: &str, env: &[(&'static str, &str)]) -> Function {
+    let kubeconfig = stack().await.control_plane.kubeconfig_for(User::Watcher);
+    let usual = [
+        ("CONFROLL_NAMESPACES", namespace),
+        ("CONFROLL_DIGEST_KEY", "for testing"),
+        ("CONFROLL_LOG_LEVEL", "trace"),
+        ("RUST_BACKTRACE", "full"),
+    ];
+    let env = usual.iter().chain(env).map(|(name, value)| (*name, (*value).to_owned())).collect();
+    let options = FunctionOptions { kubeconfig, sink: None, env };
+    Function::start_watch(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await.unwrap()
 }
 
 async fn create(client: &kube::Client, namespace: &str, key: &str, object: &Value, manager: &str) {

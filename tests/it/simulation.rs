@@ -1,9 +1,10 @@
 //! Thousands of steps by chance, on an API server in memory: users edit, label, delete and make again, annotate and
-//! change templates; events come late, twice and in any order; processes crash between any two calls; requests are
-//! refused, lost, late, or met by another writer.
+//! change templates; events come late, twice and in any order, or never; sweeps are asked for, once or twice; the server
+//! forgets the past; processes crash between any two calls; requests are refused, lost, late, or met by another writer.
 //!
-//! Invariant: one seed, one run. A failure names its seed, and `CONFROLL_SIMULATION_SEED` repeats it alone.
-//! Left out: a past that the server has forgotten (deciding.rs), and what is told of rollouts (delivering.rs).
+//! Invariant: one seed, one run. A failure names its seed, and `CONFROLL_SIMULATION_SEED` repeats it alone (with
+//! `CONFROLL_SIMULATION_STEPS` as it was, which makes runs longer).
+//! Left out: rollouts that are refused or reverted (refusing.rs), and what is told of them (delivering.rs).
 
 mod oracle;
 mod random;
@@ -11,6 +12,9 @@ mod shape;
 mod wire;
 mod world;
 
+use std::collections::BTreeSet;
+use std::panic::resume_unwind;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -23,7 +27,11 @@ use crate::support::ChangeEvent;
 const SHORT: (std::ops::Range<u64>, usize) = (0..200, 60);
 /// A few long ones, each with a past.
 const LONG: (std::ops::Range<u64>, usize) = (1000..1002, 1000);
+/// Runs are independent of each other.
+const THREADS: usize = 2;
 const SEED: &str = "CONFROLL_SIMULATION_SEED";
+/// How many steps each run has, instead of as many as fit into a minute of one processor. CI runs 2,000, optimized.
+const STEPS: &str = "CONFROLL_SIMULATION_STEPS";
 /// How much of what happened a failure shows, unless its seed was asked for.
 const SHOWN: usize = 150;
 
@@ -54,14 +62,27 @@ fn one_seed_is_one_run() {
 
 fn run_all((seeds, steps): (std::ops::Range<u64>, usize)) {
     let only = asked_for();
-    let rollouts: usize =
-        seeds.filter(|seed| only.is_none_or(|only| only == *seed)).map(|seed| run(seed, steps).rollouts).sum();
-    assert!(only.is_some() || rollouts > 100, "{rollouts} rollouts prove little");
+    let steps = asked(STEPS).unwrap_or(steps);
+    let seeds = Mutex::new(seeds.filter(|seed| only.is_none_or(|only| only == *seed)));
+    let next = || seeds.lock().unwrap().next();
+    let work = || std::iter::from_fn(next).map(|seed| run(seed, steps)).collect::<Vec<_>>();
+    let worlds: Vec<World> = std::thread::scope(|scope| {
+        let threads = [(); THREADS].map(|()| scope.spawn(work));
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    let sum = |of: fn(&World) -> usize| worlds.iter().map(of).sum::<usize>();
+    let done = [sum(|world| world.rollouts), sum(|world| world.notes), sum(|world| world.lost)];
+    println!("rollouts, notes, lost events: {done:?}; compactions: {}", sum(|world| world.compactions));
+    assert!(only.is_some() || done.iter().all(|count| *count > 100), "{done:?} prove little");
 }
 
-#[expect(clippy::disallowed_methods, reason = "a seed is for whoever repeats a failure")]
 fn asked_for() -> Option<u64> {
-    std::env::var(SEED).ok().map(|seed| seed.parse().unwrap())
+    asked(SEED)
+}
+
+#[expect(clippy::disallowed_methods, reason = "for whoever repeats a failure, or looks for more")]
+fn asked<T: std::str::FromStr<Err: std::fmt::Debug>>(variable: &str) -> Option<T> {
+    std::env::var(variable).ok().map(|text| text.parse().unwrap())
 }
 
 /// One run, to its end.
@@ -91,15 +112,16 @@ struct Simulation {
     seed: u64,
     world: Shared,
     processes: Vec<Process>,
-    /// Delivered at least once.
+    /// Delivered at least once, and their ids.
     delivered: Vec<ChangeEvent>,
+    known: BTreeSet<String>,
 }
 
 impl Simulation {
     fn new(seed: u64) -> Self {
         let world = Shared::new(World::new(seed));
         let processes = vec![Process::start(&world)];
-        Self { seed, world, processes, delivered: Vec::new() }
+        Self { seed, world, processes, delivered: Vec::new(), known: BTreeSet::new() }
     }
 
     async fn step(&mut self) {
@@ -131,7 +153,12 @@ impl Simulation {
         let mut events = Vec::new();
         for _ in 0..=world.random.below(4) {
             let waiting = world.events.len();
-            if waiting > 0 && world.random.chance(90) {
+            let sweeps = world.climate.sweeps;
+            if world.random.chance(sweeps) {
+                let ping = world.ping();
+                // Now and then twice, be it to one process or to two.
+                events.extend(std::iter::repeat_n(ping, 1 + usize::from(world.random.chance(20))));
+            } else if waiting > 0 && world.random.chance(90) {
                 let index = world.random.below(waiting);
                 events.push(world.events.swap_remove(index));
             } else if !self.delivered.is_empty() {
@@ -146,7 +173,9 @@ impl Simulation {
     async fn deliver(&mut self, events: Vec<ChangeEvent>) -> usize {
         let plans: Vec<_> = {
             let mut world = self.world.lock();
-            world.oracle.round = world.cluster.revision();
+            let revision = world.cluster.revision();
+            world.oracle.round_begins(revision);
+            world.oracle.sweeps = events.iter().any(ChangeEvent::is_ping);
             let mut plan = |event: ChangeEvent| {
                 let start = world.moment(100);
                 (event, world.random.below(self.processes.len()), start)
@@ -166,7 +195,7 @@ impl Simulation {
             let mut world = self.world.lock();
             world.note(&format!("event {} {}: {answer:?}", event.id, event.data["name"]));
             match answer {
-                Some(202) => self.delivered.push(event),
+                Some(202) => self.delivered.extend(self.known.insert(event.id.clone()).then_some(event)),
                 None | Some(503) => {
                     refused += 1;
                     world.events.push(event);
@@ -174,6 +203,7 @@ impl Simulation {
                 Some(other) => world.wrong.push(format!("an event was answered with {other}")),
             }
         }
+        self.world.lock().oracle.round_ends();
         for process in &mut self.processes {
             if !process.is_alive() {
                 *process = Process::start(&self.world);
@@ -188,7 +218,15 @@ impl Simulation {
         self.world.lock().note("the end");
         let waiting = std::mem::take(&mut self.world.lock().events);
         assert_eq!(self.deliver(waiting).await, 0, "nothing stands in the way");
+        if self.world.lock().lost == 0 {
+            self.check_nothing_is_missed();
+        }
+        // What nobody told is found all the same, and then there is nothing more to find.
+        self.sweep().await;
         self.check_nothing_is_missed();
+        let before = self.world.lock().patches();
+        self.sweep().await;
+        assert_eq!(self.world.lock().patches(), before, "seed {}: a second sweep found something", self.seed);
         // A workload that lost its record may still be rolled out once by an event that comes again. Then never more.
         let all = self.delivered.clone();
         self.deliver(all.clone()).await;
@@ -196,6 +234,12 @@ impl Simulation {
         let before = self.world.lock().rollouts;
         self.deliver(all).await;
         assert_eq!(self.world.lock().rollouts, before, "seed {}: a repetition rolled out", self.seed);
+    }
+
+    async fn sweep(&mut self) {
+        let ping = self.world.lock().ping();
+        assert_eq!(self.deliver(vec![ping]).await, 0, "nothing stands in the way of a sweep");
+        self.check();
     }
 
     fn check_nothing_is_missed(&self) {

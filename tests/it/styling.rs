@@ -4,6 +4,7 @@ use confroll::announce::sink_kind::SinkKind;
 use confroll::edge::sink_settings::SinkSettings;
 use confroll_chat_double::{ChatDouble, Fault, Service};
 
+use crate::sample_events::event;
 use crate::sink::{Sink, failure_of, kind_of, reload, reload_of};
 
 async fn sink(double: &ChatDouble, service: Service, settings: &[(&str, &str)]) -> Sink {
@@ -27,6 +28,20 @@ async fn a_failure_calls_who_is_set_and_a_reload_calls_nobody() {
         for request in double.requests() {
             assert!(request.violations.is_empty(), "{service}: {:?}", request.violations);
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollout_that_reaches_no_pods_by_itself_says_so_in_every_chat() {
+    let note = "its update strategy is OnDelete: pods restart only when they are deleted";
+    let sources = serde_json::json!([{ "kind": "ConfigMap", "name": "app", "change": "updated" }]);
+    let event = event("shop", "DaemonSet", "agent", sources, &serde_json::json!({ "note": note }));
+    for service in [Service::Slack, Service::GoogleChat, Service::Teams] {
+        let double = ChatDouble::start().await.unwrap();
+        let sink = sink(&double, service, &[]).await;
+        assert_eq!(sink.tell("team", &event).await.status, 202);
+        let message = double.messages(service, "team")[0].to_string();
+        assert!(message.contains(note) && message.contains("Reloaded"), "{service}: {message}");
     }
 }
 

@@ -1,11 +1,13 @@
 //! The function in this process, and the events that it is sent.
 
+use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cloudevents::AttributesReader as _;
 use confroll::command::serve::serve;
 use confroll::edge::config::{Settings, Sink};
+use confroll::edge::variables::Variables;
 use confroll_stack::RecordingSink;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -80,6 +82,13 @@ impl Function {
     }
 }
 
+/// The settings that these variables make of those for testing.
+pub(crate) fn settings(variables: &[(&str, &str)]) -> Settings {
+    let usual = [("ADDRESS", "127.0.0.1"), ("PORT", "0"), ("CONFROLL_DIGEST_KEY", "for testing")];
+    let all = usual.iter().chain(variables).map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    Settings::read(&all.collect::<Variables>()).unwrap()
+}
+
 /// An event as the `ApiServerSource` sends it in `Reference` mode.
 #[derive(Clone)]
 pub(crate) struct ChangeEvent {
@@ -96,6 +105,10 @@ impl ChangeEvent {
     /// What a PingSource sends.
     pub(crate) fn ping(id: &str) -> Self {
         Self { id: id.to_owned(), event_type: "dev.knative.sources.ping".to_owned(), data: json!({}) }
+    }
+
+    pub(crate) fn is_ping(&self) -> bool {
+        self.event_type == Self::ping("").event_type
     }
 
     pub(crate) fn of(verb: &str, kind: &str, name: &str) -> Self {
@@ -181,4 +194,14 @@ pub(crate) fn told(sink: &RecordingSink) -> Vec<ReloadEvent> {
         }
     };
     sink.events().into_iter().map(read).collect()
+}
+
+/// Waits until something holds that has to come.
+pub(crate) async fn until<F: Future<Output = bool>>(holds: impl Fn() -> F) {
+    let waiting = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(3), waiting).await.unwrap();
 }

@@ -98,6 +98,34 @@ async fn without_a_record_the_past_tells_what_was_missed() {
 }
 
 #[tokio::test]
+async fn a_source_that_goes_between_a_list_and_its_read_is_remembered() {
+    let cluster = FakeCluster::default();
+    for name in ["app", "db"] {
+        cluster.put(&format!("configmaps/{name}"), config_map("1"));
+    }
+    cluster.put("deployments/api", workload_using(&["app", "db"]));
+    let function = Function::on(&cluster).await;
+    function.swept("1").await;
+    cluster.put("configmaps/db", labelled_config_map("1", "x"));
+    cluster.put("configmaps/app", config_map("2"));
+    let state = cluster.clone();
+    let mut is_there = true;
+    cluster.on_request(move |_, uri| {
+        if uri.ends_with("/configmaps/db") && std::mem::take(&mut is_there) {
+            state.delete("configmaps/db");
+        }
+        None
+    });
+    function.updated("ConfigMap", "app").await;
+    assert_eq!(cluster.rollouts("deployments/api"), 1);
+    // Nobody can look back, so only the record knows what it held.
+    cluster.compact();
+    cluster.put("configmaps/db", config_map("2"));
+    function.updated("ConfigMap", "db").await;
+    assert_eq!(cluster.rollouts("deployments/api"), 2);
+}
+
+#[tokio::test]
 async fn a_label_is_noted_once_and_rolls_nothing_out() {
     let cluster = shop();
     let function = Function::on(&cluster).await;
@@ -217,4 +245,32 @@ async fn the_first_sweep_leaves_alone_what_was_edited_before_anybody_remembers()
     // An event that says so is another matter; but by now it is noted what the workloads run on.
     function.updated("ConfigMap", "app").await;
     assert_eq!(rollouts(&cluster), [0; 4]);
+}
+
+#[tokio::test]
+async fn a_source_of_which_other_keys_count_by_now_is_noted_anew_with_the_next_rollout() {
+    let cluster = FakeCluster::default();
+    let app = |label: &str| {
+        let written = json!([{ "time": "2026-06-01T00:00:00Z", "fieldsV1": { "f:data": {} } }]);
+        json!({ "metadata": { "labels": { "note": label }, "managedFields": written }, "data": { "a": "1", "b": "1" } })
+    };
+    cluster.put("configmaps/app", app("x"));
+    cluster.put("configmaps/web", config_map("1"));
+    let with_key = |mut workload: Value, key: &str| {
+        let from = json!({ "configMapKeyRef": { "name": "app", "key": key } });
+        workload["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{ "name": "A", "valueFrom": from }]);
+        workload
+    };
+    cluster.put("deployments/api", with_key(workload_using(&["web"]), "a"));
+    let function = Function::on(&cluster).await;
+    function.swept("1").await;
+    cluster.put("deployments/api", with_key(cluster.get("deployments/api"), "b"));
+    cluster.put("configmaps/web", config_map("2"));
+    function.updated("ConfigMap", "web").await;
+    let before = cluster.rollouts("deployments/api");
+    cluster.put("configmaps/app", app("y"));
+    // Only a digest of the key that counts now can tell that a label is all that changed.
+    cluster.compact();
+    function.updated("ConfigMap", "app").await;
+    assert_eq!(cluster.rollouts("deployments/api"), before);
 }

@@ -9,7 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use super::shape::{Content, Key, Keys, Manifest, SOURCES};
+use serde_json::Value;
+
+use super::shape::{Content, Key, Keys, Manifest, SOURCES, Stamps, kind_and_name};
 
 /// How many earlier versions Confroll looks at before it takes a source for changed (design.md 3).
 const MOST_VERSIONS: usize = 16;
@@ -19,21 +21,28 @@ const MOST_VERSIONS: usize = 16;
 pub(super) struct Oracle {
     sources: BTreeMap<Key, Vec<Version>>,
     pub(super) lives: BTreeMap<Key, Life>,
-    /// The revision at which the present round of events began.
-    pub(super) round: u64,
+    /// The revision at which the present round of events began; `None` while nothing is delivered.
+    pub(super) round: Option<u64>,
+    /// The revision before which the past cannot be read, and whether it was forgotten in this round.
+    forgotten: u64,
+    forgets: bool,
+    /// Whether a sweep is asked for in this round.
+    pub(super) sweeps: bool,
 }
 
 /// What a source holds from a revision on; nothing while it is deleted.
 struct Version {
     revision: u64,
     content: Option<Content>,
+    stamps: Stamps,
 }
 
 /// A workload from its creation to its deletion.
 pub(super) struct Life {
     pub(super) manifest: Manifest,
     seen: BTreeMap<Key, Seen>,
-    pub(super) rollouts: usize,
+    /// The second of its creation.
+    born: u64,
 }
 
 /// What a workload has to do with a source.
@@ -63,8 +72,23 @@ impl Oracle {
         self.sources.get(source)?.last()?.content.as_ref()
     }
 
+    /// When a source was created and written, if it is there.
+    pub(super) fn stamps(&self, source: Key) -> Option<Stamps> {
+        self.sources.get(source)?.last().filter(|version| version.content.is_some()).map(|version| version.stamps)
+    }
+
     /// A source was written or deleted.
-    pub(super) fn source_written(&mut self, source: Key, revision: u64, content: Option<Content>) {
+    pub(super) fn source_written(&mut self, source: Key, revision: u64, written: Option<(Content, Stamps)>) {
+        let (content, stamps) = written.map_or((None, Stamps::default()), |(content, stamps)| (Some(content), stamps));
+        let before = self.sources.get(source).and_then(|versions| versions.last());
+        if let Some((before, content)) = before.filter(|it| it.revision <= self.forgotten).zip(content.as_ref()) {
+            // Of a past that is half forgotten only what can be read counts, or a label would be a reason to roll out
+            // what has no record: a change before it is missed if nobody acted on it in the minutes that are remembered.
+            let is_label = |keys: &Keys| before.content.as_ref().is_some_and(|it| keys.of(it) == keys.of(content));
+            for life in self.lives.values_mut() {
+                life.let_pass(source, content, is_label);
+            }
+        }
         if let (None, Some(content)) = (self.now(source), &content) {
             for life in self.lives.values_mut() {
                 let counted = life.manifest.counted().remove(source);
@@ -76,14 +100,38 @@ impl Oracle {
                 }
             }
         }
-        self.sources.entry(source).or_default().push(Version { revision, content });
+        self.sources.entry(source).or_default().push(Version { revision, content, stamps });
+    }
+
+    /// The server has forgotten what was before a revision.
+    pub(super) fn forgotten(&mut self, revision: u64) {
+        (self.forgotten, self.forgets) = (revision, self.round.is_some());
+        for (source, versions) in &self.sources {
+            let Some(Version { content: Some(content), stamps, .. }) = versions.last() else { continue };
+            // A walk through the past that ends early is as one through a past that is half forgotten. And the
+            // bookkeeping has whole seconds: data of the second of its creation is taken to be there from the start.
+            if self.forgets || stamps.written == stamps.created {
+                for life in self.lives.values_mut() {
+                    life.let_pass(source, content, |_| true);
+                }
+            }
+        }
+    }
+
+    /// Events are about to be delivered.
+    pub(super) fn round_begins(&mut self, revision: u64) {
+        (self.round, self.forgets) = (Some(revision), false);
+    }
+
+    pub(super) fn round_ends(&mut self) {
+        self.round = None;
     }
 
     /// A workload was created: its pods start on what is there.
-    pub(super) fn born(&mut self, workload: Key, manifest: Manifest, revision: u64) {
+    pub(super) fn born(&mut self, workload: Key, manifest: Manifest, (revision, second): (u64, u64)) {
         let seen = SOURCES.iter().map(|source| (*source, Seen::default())).collect();
         let unwritten = Manifest { uses: Vec::new(), ..manifest.clone() };
-        self.lives.insert(workload, Life { manifest: unwritten, seen, rollouts: 0 });
+        self.lives.insert(workload, Life { manifest: unwritten, seen, born: second });
         self.rewritten(workload, manifest, Rewrite::Replaced, revision);
     }
 
@@ -122,7 +170,9 @@ impl Oracle {
         let counted = life.manifest.counted();
         let is_reason = |(source, keys): (&Key, &Keys)| {
             let seen = &life.seen[source];
-            self.differed(source, keys, seen.since) || self.goes_too_far_back(source, keys, seen)
+            self.differed(source, keys, seen.since)
+                || self.goes_too_far_back(source, keys, seen)
+                || self.looks_changed(source, keys, &life)
         };
         let verdict = if counted.is_empty() {
             Err(format!("{workload} was rolled out and asked for nothing"))
@@ -131,13 +181,13 @@ impl Oracle {
         } else {
             Err(format!("{workload} was rolled out, and nothing that it uses had changed: {counted:?}"))
         };
+        let round = self.round.unwrap();
         for (source, keys) in &counted {
-            let window: Vec<_> = self.since(source, self.round).map(|version| version.content.clone()).collect();
+            let window: Vec<_> = self.since(source, round).map(|version| version.content.clone()).collect();
             let seen = life.seen.get_mut(source).unwrap();
             if window.iter().all(Option::is_some) && !window.is_empty() {
-                *seen =
-                    Seen { runs_on: Vec::new(), since: self.round, recorded: Some(keys.clone()), first: seen.first };
-            } else if window.iter().any(Option::is_some) {
+                *seen = Seen { runs_on: Vec::new(), since: round, recorded: Some(keys.clone()), first: seen.first };
+            } else if window.iter().any(Option::is_some) && seen.recorded.as_ref() != Some(keys) {
                 // Confroll may have seen it or not.
                 seen.recorded = None;
             }
@@ -147,9 +197,34 @@ impl Oracle {
         for seen in life.seen.iter_mut().filter(|(source, _)| !counted.contains_key(*source)).map(|(_, seen)| seen) {
             seen.recorded = None;
         }
-        life.rollouts += 1;
         self.lives.insert(workload, life);
         verdict
+    }
+
+    /// Confroll noted what a workload runs on, which is never more than a sweep does, and a rollout it is not: what the
+    /// pods run on, and what is a reason for a rollout, stays as it was.
+    pub(super) fn noted(&mut self, workload: Key, sources: &Value) -> Result<(), String> {
+        if !self.sweeps {
+            return Err(format!("{workload} was noted, and nobody asked for a sweep"));
+        }
+        let Some(mut life) = self.lives.remove(workload) else { return Err(format!("{workload} is not there")) };
+        let counted = life.manifest.counted();
+        for (source, seen) in &mut life.seen {
+            let window: Vec<_> = self.since(source, self.round.unwrap()).collect();
+            let is_unread = seen.recorded.is_none() || seen.recorded.as_ref() != counted.get(source);
+            if !is_unread {
+                continue;
+            }
+            // Installing rolls nothing out: what a sweep cannot see it takes to have been so always.
+            let forgotten = window.iter().filter(|version| version.revision <= self.forgotten);
+            seen.runs_on.extend(forgotten.filter_map(|version| version.content.clone()));
+            let is_there = !window.is_empty() && window.iter().all(|version| version.content.is_some());
+            let (kind, name) = kind_and_name(source);
+            let is_noted = is_there && sources.get(format!("{kind}/{name}")).is_some();
+            seen.recorded = counted.get(source).filter(|_| is_noted).cloned();
+        }
+        self.lives.insert(workload, life);
+        Ok(())
     }
 
     /// The sources that workloads should have been rolled out for, and were not.
@@ -191,5 +266,31 @@ impl Oracle {
         let versions = self.sources.get(source).map(Vec::as_slice).unwrap_or_default();
         seen.recorded.as_ref() != Some(keys)
             && versions.iter().filter(|version| version.content.is_some()).count() > MOST_VERSIONS
+    }
+
+    /// Whether a source that Confroll has to judge by the server's bookkeeping looks as if it had changed: nothing of it
+    /// can be read, and its data, of whatever keys, was written since the workload's birth. Or the past was forgotten
+    /// between two looks at it.
+    fn looks_changed(&self, source: Key, keys: &Keys, life: &Life) -> bool {
+        let is_forgotten = |version: &Version| {
+            let Stamps { created, written } = version.stamps;
+            version.content.is_some() && version.revision <= self.forgotten && written >= life.born && written > created
+        };
+        life.seen[source].recorded.as_ref() != Some(keys)
+            && (self.since(source, self.round.unwrap()).any(is_forgotten)
+                || self.forgets && self.differed(source, keys, 0))
+    }
+}
+
+impl Life {
+    /// Lets a content pass as what the pods run on, where Confroll has no record of a source that could tell better.
+    fn let_pass(&mut self, source: Key, content: &Content, is_so: impl Fn(&Keys) -> bool) {
+        if let Some(keys) = self.manifest.counted().get(source)
+            && let Some(seen) = self.seen.get_mut(source)
+            && seen.recorded.as_ref() != Some(keys)
+            && is_so(keys)
+        {
+            seen.runs_on.push(content.clone());
+        }
     }
 }

@@ -210,8 +210,25 @@ pub(super) fn kind_and_name(source: Key) -> (&'static str, &'static str) {
     (if plural == "secrets" { "Secret" } else { "ConfigMap" }, name)
 }
 
-/// A source as an object. The values of a Secret are taken for base64, which nobody decodes.
-pub(super) fn source_object(content: &Content, label: &str) -> Value {
+/// The server's own bookkeeping of a source, in whole seconds since the run began.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Stamps {
+    pub(super) created: u64,
+    /// When its data was last written.
+    pub(super) written: u64,
+}
+
+/// A source as an object. The values of a Secret are taken for base64, which nobody decodes. Data and labels have
+/// managers of their own, so a label edit leaves the time of the data alone.
+pub(super) fn source_object(content: &Content, label: &str, stamps: Stamps) -> Value {
     let data: BTreeMap<_, _> = content.iter().map(|(key, value)| (*key, format!("{value}"))).collect();
-    json!({ "metadata": { "labels": { "note": label } }, "data": data })
+    let managed = json!([{ "manager": "editor", "time": timestamp(stamps.written), "fieldsV1": { "f:data": {} } }]);
+    let created = timestamp(stamps.created);
+    let metadata = json!({ "labels": { "note": label }, "creationTimestamp": created, "managedFields": managed });
+    json!({ "metadata": metadata, "data": data })
+}
+
+/// A second of the run, as the server writes it.
+pub(super) fn timestamp(second: u64) -> String {
+    jiff::Timestamp::from_second(1_767_225_600 + i64::try_from(second).unwrap()).unwrap().to_string()
 }

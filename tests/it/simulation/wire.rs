@@ -16,6 +16,7 @@ use kube::client::Body;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
+use super::shape::{Key, WORKLOADS};
 use super::world::World;
 use crate::fake_cluster::status;
 use crate::support::ChangeEvent;
@@ -136,6 +137,11 @@ fn response(code: u16, answer: &Value) -> Response<Body> {
     Response::builder().status(code).body(Body::from(answer.to_string().into_bytes())).unwrap()
 }
 
+/// Which workload a path names.
+fn workload_of(uri: &str) -> Key {
+    WORKLOADS.into_iter().find(|workload| uri.contains(&format!("/{workload}?"))).unwrap()
+}
+
 impl World {
     /// What a request meets; somebody may do something just before it is answered.
     fn fate(&mut self, method: &str, uri: &str) -> Fate {
@@ -152,9 +158,7 @@ impl World {
             6 => Fate::Late(reached),
             7 => Fate::Crash(reached),
             8..10 if method == "PATCH" => {
-                let workload =
-                    super::shape::WORKLOADS.into_iter().find(|workload| uri.contains(&format!("/{workload}?")));
-                self.write_status(workload.unwrap());
+                self.write_status(workload_of(uri));
                 Fate::Answered
             }
             _ => {
@@ -170,10 +174,11 @@ impl World {
 
     fn answer(&mut self, method: &str, uri: &str, body: &[u8]) -> (u16, Value) {
         let cluster = self.cluster.clone();
+        let patched = (method == "PATCH").then(|| workload_of(uri)).map(|workload| (workload, cluster.get(workload)));
         let (code, answer) = cluster.answer(method, uri, body);
-        if method == "PATCH" && code == 200 {
-            let path = uri.split('?').next().unwrap();
-            self.patched(path.split_once("/namespaces/shop/").unwrap().1);
+        if let (Some((workload, before)), 200) = (patched, code) {
+            let patch: Value = serde_json::from_slice(body).unwrap();
+            self.patched(workload, &before, &patch);
         }
         (code, answer)
     }

@@ -1,7 +1,7 @@
 //! The cluster with its users: what they do, by chance, and the events that it leads to.
 //!
-//! Invariant: every write of a source makes one event, as an `ApiServerSource` does; whatever is done is told to the
-//! oracle in the same breath.
+//! Invariant: every write of a source makes one event at most, as an `ApiServerSource` does; whatever is done is told
+//! to the oracle in the same breath.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,14 +12,26 @@ use tokio::time::Instant;
 use super::oracle::{Oracle, Rewrite};
 use super::random::Random;
 use super::shape::{
-    Key, Manifest, SOURCES, WORKLOADS, any_content, any_opt_in, any_uses, edit, kind_and_name, source_object,
+    Content, Key, Manifest, SOURCES, Stamps, WORKLOADS, any_content, any_opt_in, any_uses, edit, kind_and_name,
+    source_object, timestamp,
 };
 use crate::fake_cluster::FakeCluster;
 use crate::support::ChangeEvent;
 
+/// What is common in one run and never happens in another.
+pub(super) struct Climate {
+    /// How many of a hundred events ask for a sweep.
+    pub(super) sweeps: usize,
+    /// How many events of a hundred the adapter loses.
+    losses: usize,
+    /// How many of a thousand things that are done make the server forget the past.
+    compactions: usize,
+}
+
 /// Everything outside Confroll.
 pub(super) struct World {
     pub(super) random: Random,
+    pub(super) climate: Climate,
     pub(super) cluster: FakeCluster,
     pub(super) oracle: Oracle,
     /// Not delivered yet.
@@ -30,15 +42,28 @@ pub(super) struct World {
     pub(super) log: Vec<String>,
     pub(super) wrong: Vec<String>,
     pub(super) rollouts: usize,
+    /// Patches that rolled nothing out.
+    pub(super) notes: usize,
+    /// Events that nobody will ever deliver.
+    pub(super) lost: usize,
+    pub(super) compactions: usize,
     written: usize,
+    pings: usize,
     began: Instant,
     moments: BTreeSet<u64>,
 }
 
 impl World {
     pub(super) fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let climate = Climate {
+            sweeps: random.pick(&[0, 3, 15]),
+            losses: random.pick(&[0, 0, 10, 50]),
+            compactions: random.pick(&[0, 2, 10, 50]),
+        };
         let mut world = Self {
-            random: Random::new(seed),
+            random,
+            climate,
             cluster: FakeCluster::default(),
             oracle: Oracle::default(),
             events: Vec::new(),
@@ -46,7 +71,11 @@ impl World {
             log: Vec::new(),
             wrong: Vec::new(),
             rollouts: 0,
+            notes: 0,
+            lost: 0,
+            compactions: 0,
             written: 0,
+            pings: 0,
             began: Instant::now(),
             moments: BTreeSet::new(),
         };
@@ -57,6 +86,9 @@ impl World {
 
     /// Somebody does something.
     pub(super) fn step(&mut self) {
+        if self.random.below(1000) < self.climate.compactions {
+            return self.compact();
+        }
         let (source, workload) = (self.random.pick(&SOURCES), self.random.pick(&WORKLOADS));
         match self.random.below(100) {
             0..60 => self.write_source(source),
@@ -74,8 +106,14 @@ impl World {
             edit(&mut content, &mut self.random);
         }
         self.written += usize::from(self.random.chance(50));
-        self.cluster.put(source, source_object(&content, &self.written.to_string()));
-        self.source_written(source, if before.is_some() { "update" } else { "add" }, Some(content));
+        let now = self.second();
+        let stamps = match self.oracle.stamps(source) {
+            Some(stamps) if before.as_ref() == Some(&content) => stamps,
+            Some(stamps) => Stamps { written: now, ..stamps },
+            None => Stamps { created: now, written: now },
+        };
+        self.cluster.put(source, source_object(&content, &self.written.to_string(), stamps));
+        self.source_written(source, if before.is_some() { "update" } else { "add" }, Some((content, stamps)));
     }
 
     fn delete_source(&mut self, source: Key) {
@@ -85,13 +123,19 @@ impl World {
         }
     }
 
-    fn source_written(&mut self, source: Key, verb: &str, content: Option<super::shape::Content>) {
+    fn source_written(&mut self, source: Key, verb: &str, content: Option<(Content, Stamps)>) {
         let revision = self.cluster.revision();
         let (kind, name) = kind_and_name(source);
         let mut event = ChangeEvent::of(verb, kind, name);
         event.id = revision.to_string();
-        self.events.push(event);
-        self.note(&format!("{verb} {source} {content:?}"));
+        let lost = self.random.chance(self.climate.losses);
+        let told = if lost { ", which nobody tells" } else { "" };
+        self.note(&format!("{verb} {source} {:?}{told}", content.as_ref().map(|(content, _)| content)));
+        if lost {
+            self.lost += 1;
+        } else {
+            self.events.push(event);
+        }
         self.oracle.source_written(source, revision, content);
     }
 
@@ -99,9 +143,12 @@ impl World {
     fn write_workload(&mut self, workload: Key) {
         let Some(before) = self.oracle.lives.get(workload).map(|life| life.manifest.clone()) else {
             let manifest = Manifest { opt_in: any_opt_in(&mut self.random), uses: any_uses(&mut self.random) };
-            self.cluster.put(workload, manifest.object(Value::Null));
+            let now = self.second();
+            let mut object = manifest.object(Value::Null);
+            object["metadata"]["creationTimestamp"] = json!(timestamp(now));
+            self.cluster.put(workload, object);
             self.note(&format!("create {workload} {manifest:?}"));
-            return self.oracle.born(workload, manifest, self.cluster.revision());
+            return self.oracle.born(workload, manifest, (self.cluster.revision(), now));
         };
         let mut manifest = before;
         let mut rewrite = Rewrite::Applied;
@@ -136,14 +183,46 @@ impl World {
         }
     }
 
-    /// A patch of Confroll's has landed.
-    pub(super) fn patched(&mut self, workload: &str) {
-        let workload = WORKLOADS.into_iter().find(|known| *known == workload).unwrap();
-        self.rollouts += 1;
-        self.note(&format!("PATCH {workload}"));
-        if let Err(wrong) = self.oracle.rolled_out(workload) {
-            self.wrong.push(wrong);
-        }
+    /// The server forgets what was before.
+    fn compact(&mut self) {
+        self.compactions += 1;
+        self.cluster.compact();
+        self.note("compact");
+        self.oracle.forgotten(self.cluster.revision());
+    }
+
+    /// A patch of Confroll's has landed on a workload that was as `before`.
+    pub(super) fn patched(&mut self, workload: Key, before: &Value, patch: &Value) {
+        let after = self.cluster.get(workload);
+        let verdict = if patch.get("spec").is_some() {
+            self.rollouts += 1;
+            self.note(&format!("PATCH {workload}"));
+            self.oracle.rolled_out(workload)
+        } else {
+            self.notes += 1;
+            let record = after["metadata"]["annotations"]["confroll.dev/observed"].as_str().unwrap_or_default();
+            // The rest of it may hold traces of the time of day.
+            let sources = serde_json::from_str::<Value>(record).unwrap()["sources"].take();
+            self.note(&format!("NOTE {workload} {sources}"));
+            let differs = before["spec"] != after["spec"];
+            if differs { Err(format!("a note changed {workload}")) } else { self.oracle.noted(workload, &sources) }
+        };
+        self.wrong.extend(verdict.err());
+    }
+
+    /// Asks for a sweep, as a PingSource does.
+    pub(super) fn ping(&mut self) -> ChangeEvent {
+        self.pings += 1;
+        ChangeEvent::ping(&format!("sweep-{}", self.pings))
+    }
+
+    pub(super) fn patches(&self) -> usize {
+        self.rollouts + self.notes
+    }
+
+    /// The second of the run that it is.
+    fn second(&self) -> u64 {
+        self.began.elapsed().as_secs()
     }
 
     /// A moment soon, by an even number of milliseconds that nobody else has: of timers that end at one moment nobody

@@ -22,6 +22,8 @@ pub enum User {
     Admin,
     /// May do nothing until a test binds a role to the user `confroll`: the function.
     Confroll,
+    /// May do nothing until a test binds a role to the user `confroll-watch`: the same without Knative.
+    Watcher,
     /// May do nothing until a test binds a role to the user `peer`: a program to compare with.
     Peer,
     /// May do all: the ApiServerSource adapter.
@@ -33,8 +35,15 @@ pub enum User {
 }
 
 impl User {
-    const ALL: [Self; 6] =
-        [Self::Admin, Self::Confroll, Self::Peer, Self::Adapter, Self::ControllerManager, Self::Eventing];
+    const ALL: [Self; 7] = [
+        Self::Admin,
+        Self::Confroll,
+        Self::Watcher,
+        Self::Peer,
+        Self::Adapter,
+        Self::ControllerManager,
+        Self::Eventing,
+    ];
 
     /// The name that RBAC and the audit log know.
     #[must_use]
@@ -42,6 +51,7 @@ impl User {
         match self {
             Self::Admin => "admin",
             Self::Confroll => "confroll",
+            Self::Watcher => "confroll-watch",
             Self::Peer => "peer",
             Self::Adapter => "adapter",
             Self::ControllerManager => "controller-manager",
@@ -51,7 +61,7 @@ impl User {
 
     fn groups(self) -> &'static str {
         match self {
-            Self::Confroll | Self::Peer => "",
+            Self::Confroll | Self::Watcher | Self::Peer => "",
             Self::Admin | Self::Adapter | Self::ControllerManager | Self::Eventing => "system:masters",
         }
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Result;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{part::Part, run_folder::RunFolder};
 
@@ -35,7 +35,20 @@ pub fn rights() -> Value {
     role["rules"].clone()
 }
 
-/// A running `confroll serve`; it ends with its value.
+/// The same for `confroll watch`, which watches sources too.
+#[must_use]
+pub fn rights_to_watch() -> Value {
+    let mut rights = rights();
+    let of_sources = rights.as_array_mut().into_iter().flatten();
+    let of_sources =
+        of_sources.filter(|rule| rule["resources"].as_array().is_some_and(|all| all.contains(&json!("secrets"))));
+    for rule in of_sources {
+        rule["verbs"].as_array_mut().into_iter().for_each(|verbs| verbs.push(json!("watch")));
+    }
+    rights
+}
+
+/// A running `confroll serve`, `confroll watch` or `confroll sink`; it ends with its value.
 #[derive(Debug)]
 pub struct Function {
     part: Part,
@@ -46,6 +59,15 @@ pub struct Function {
 impl Function {
     /// Starts the program and waits until it listens.
     pub async fn start(program: &Path, options: FunctionOptions) -> Result<Self> {
+        Self::run(program, "serve", options).await
+    }
+
+    /// The same with `confroll watch`.
+    pub async fn start_watch(program: &Path, options: FunctionOptions) -> Result<Self> {
+        Self::run(program, "watch", options).await
+    }
+
+    async fn run(program: &Path, command: &str, options: FunctionOptions) -> Result<Self> {
         let mut env = vec![
             ("PORT", "0".to_owned()),
             ("ADDRESS", "127.0.0.1".to_owned()),
@@ -53,7 +75,7 @@ impl Function {
         ];
         env.extend(options.sink.map(|sink| ("K_SINK", sink)));
         env.extend(options.env);
-        Self::listening(program, &["serve"], env).await
+        Self::listening(program, &[command], env).await
     }
 
     /// Starts `confroll sink KIND` with these variables and waits until it listens.
@@ -96,6 +118,11 @@ impl Function {
     /// Asks it to end, as Kubernetes does, and waits for it.
     pub async fn stop(&self) -> Result<ExitStatus> {
         self.part.stop(Duration::from_secs(30)).await
+    }
+
+    /// The memory that it has now.
+    pub fn rss_bytes(&self) -> Result<u64> {
+        self.part.rss_bytes()
     }
 
     /// The most memory that it has had at one time.

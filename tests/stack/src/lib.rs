@@ -52,7 +52,7 @@ pub use broker::{Acknowledge, Broker, BrokerDelivery};
 pub use control_plane::{ControlPlane, ControlPlaneOptions};
 pub use environment::Places;
 pub use eventing::Eventing;
-pub use function::{Function, FunctionOptions, rights};
+pub use function::{Function, FunctionOptions, rights, rights_to_watch};
 pub use part::Part;
 pub use parts::Parts;
 pub use ping::PingSource;

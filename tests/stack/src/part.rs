@@ -112,9 +112,18 @@ impl Part {
 
     /// The most memory that it has had at one time.
     pub fn rss_peak_bytes(&self) -> Result<u64> {
+        self.memory("VmHWM:")
+    }
+
+    /// The memory that it has now.
+    pub fn rss_bytes(&self) -> Result<u64> {
+        self.memory("VmRSS:")
+    }
+
+    fn memory(&self, what: &str) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).context("It does not run")?;
-        let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
-        let kibibytes: u64 = kibibytes.context("The kernel does not tell the peak")?.parse()?;
+        let kibibytes = status.lines().find_map(|line| line.strip_prefix(what)?.trim().strip_suffix(" kB"));
+        let kibibytes: u64 = kibibytes.context("The kernel does not tell its memory")?.parse()?;
         Ok(kibibytes * 1024)
     }
 

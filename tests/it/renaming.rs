@@ -1,0 +1,65 @@
+//! Annotations that are called otherwise, by a setting.
+
+use serde_json::{Value, json};
+
+use crate::fake_cluster::FakeCluster;
+use crate::support::{Function, settings, workload_using};
+
+/// Where an annotation stands.
+#[derive(Clone, Copy, PartialEq)]
+enum On {
+    Workload,
+    Source,
+}
+
+#[tokio::test]
+async fn every_annotation_can_be_called_otherwise_and_the_usual_key_then_means_nothing() {
+    use On::{Source, Workload};
+    const AUTO: (&str, &str) = ("reloader.stakater.com/auto", "true");
+    const SEARCH: (&str, &str) = ("reloader.stakater.com/search", "true");
+    const MATCH: (&str, &str) = ("reloader.stakater.com/match", "true");
+    let prefix = "reloader.stakater.com";
+    // The variable, the usual key, what it is set to and on what; what else stands on workload and source; whether the
+    // annotation causes a rollout or keeps one off.
+    let rows = [
+        ("AUTO", format!("{prefix}/auto"), "true", Workload, None, None, 1),
+        ("CONFIGMAP_AUTO", format!("configmap.{prefix}/auto"), "true", Workload, None, None, 1),
+        ("CONFIGMAP", format!("configmap.{prefix}/reload"), "new,old", Workload, None, None, 1),
+        ("CONFIGMAP_EXCLUDE", format!("configmaps.exclude.{prefix}/reload"), "new,old", Workload, Some(AUTO), None, 0),
+        ("SECRET_AUTO", format!("secret.{prefix}/auto"), "true", Workload, None, None, 1),
+        ("SECRET", format!("secret.{prefix}/reload"), "new,old", Workload, None, None, 1),
+        ("SECRET_EXCLUDE", format!("secrets.exclude.{prefix}/reload"), "new,old", Workload, Some(AUTO), None, 0),
+        ("AUTO_SEARCH", format!("{prefix}/search"), "true", Workload, None, Some(MATCH), 1),
+        ("SEARCH_MATCH", format!("{prefix}/match"), "true", Source, Some(SEARCH), None, 1),
+        ("IGNORE", format!("{prefix}/ignore"), "true", Source, Some(AUTO), None, 0),
+        ("RELOAD", format!("{prefix}/reload"), "false", Workload, Some(AUTO), None, 0),
+    ];
+    for (name, usual, value, on, beside, on_source, expected) in rows {
+        let variable = format!("CONFROLL_{name}_ANNOTATION");
+        let kind = if name.starts_with("SECRET") { "Secret" } else { "ConfigMap" };
+        let cluster = FakeCluster::default();
+        for (name, key) in [("new", "Shop.example/Key"), ("old", usual.as_str())] {
+            let annotations = |here: On, other: Option<(&str, &str)>| {
+                let mine = (on == here).then_some((key, value));
+                mine.into_iter().chain(other).map(|(key, value)| (key.to_owned(), json!(value))).collect::<Value>()
+            };
+            let source = |content: &str| json!({ "metadata": { "annotations": annotations(Source, on_source) }, "data": { "a": content } });
+            let mut workload = workload_using(&[]);
+            workload["metadata"]["annotations"] = annotations(Workload, beside);
+            workload["spec"]["template"]["spec"]["containers"][0]["envFrom"] = match kind {
+                "Secret" => json!([{ "secretRef": { "name": name } }]),
+                _ => json!([{ "configMapRef": { "name": name } }]),
+            };
+            let key = format!("{}s/{name}", kind.to_lowercase());
+            cluster.put(&key, source("MQ=="));
+            cluster.put(&format!("deployments/{name}"), workload);
+            cluster.put(&key, source("Mg=="));
+        }
+        let function = Function::with(&cluster, settings(&[(&variable, "Shop.example/Key")])).await;
+        for name in ["new", "old"] {
+            function.updated(kind, name).await;
+        }
+        let rollouts = ["new", "old"].map(|name| cluster.rollouts(&format!("deployments/{name}")));
+        assert_eq!(rollouts, [expected, 1 - expected], "{variable}");
+    }
+}
