@@ -7,14 +7,11 @@ use std::collections::BTreeMap;
 
 use super::cluster::{Cluster, JSON, text};
 use super::cluster_error::{Call, ClusterError};
-use super::cluster_wide::Metadata;
 use super::served_kinds::Resource;
 use crate::reload::change::Change;
-use crate::reload::opt_in::SourceMarks;
 use crate::reload::pod_status::{Mounted, POD_STATUSES, PodStatusRef};
 use crate::reload::source::{Namespace, SourceKind, SourceRef};
 use crate::reload::source_object::SourceObject;
-use crate::reload::sweep::{SeenSource, SeenSources};
 use crate::reload::version::Version;
 
 const CLASS: SourceKind = SourceKind::SecretProviderClass;
@@ -24,7 +21,7 @@ impl Cluster {
     pub async fn class_of(&self, status: PodStatusRef) -> Result<Option<Change>, ClusterError> {
         let call = Call::new("get", POD_STATUSES, &status.namespace);
         let path = format!("{}/{}", statuses_path(&status.namespace), status.name);
-        let Some(json) = self.one(&call, &path).await? else { return Ok(None) };
+        let Some(json) = self.one(&call, &path, JSON).await? else { return Ok(None) };
         let class = status.class(text(&json)?)?;
         Ok(class.and_then(|class| status.change_of(&class).ok()))
     }
@@ -59,34 +56,16 @@ impl Cluster {
         Ok(classes.filter_map(|((_, name), mounted)| Some((name, mounted.version()?))).collect())
     }
 
-    /// All classes of which something is mounted.
-    pub(super) async fn see_all_classes(&self, seen: &mut SeenSources) -> Result<(), ClusterError> {
-        let mounted = self.mounted(None).await?;
-        let mut mounted: BTreeMap<_, _> = mounted.into_classes().collect();
-        if mounted.is_empty() {
-            return Ok(());
-        }
-        let call = Call::everywhere("list", CLASS.plural());
-        let take = |class: Metadata| {
-            let marks = SourceMarks::of(&class.annotations.unwrap_or_default(), &self.rules.annotations);
-            let Some(mounted) = mounted.remove(&(class.namespace.clone(), class.name.clone())) else { return };
-            if let Some(version) = mounted.version() {
-                seen.add(class.namespace, CLASS, class.name, SeenSource { version, news: mounted.news(), marks });
-            }
-        };
-        self.each_metadata(&call, CLASS, &format!("{}/{}", CLASS.root(), CLASS.plural()), take).await
-    }
-
     /// What pods have mounted, in one namespace or in all.
-    async fn mounted(&self, namespace: Option<&Namespace>) -> Result<Mounted, ClusterError> {
-        let resource = Resource { root: CLASS.root().to_owned(), plural: POD_STATUSES };
+    pub(super) async fn mounted(&self, namespace: Option<&Namespace>) -> Result<Mounted, ClusterError> {
+        let resource = statuses();
         let mut mounted = Mounted::default();
         if !self.serves(resource.clone()).await? {
             return Ok(mounted);
         }
         let (call, path) = match namespace {
             Some(namespace) => (Call::new("list", POD_STATUSES, namespace), statuses_path(namespace)),
-            None => (Call::everywhere("list", POD_STATUSES), format!("{}/{POD_STATUSES}", CLASS.root())),
+            None => (Call::everywhere("list", POD_STATUSES), all_statuses_path()),
         };
         match self.pages(&call, &path, JSON, |json| mounted.add_page(json)).await {
             // The driver was uninstalled.
@@ -97,6 +76,15 @@ impl Cluster {
     }
 }
 
-fn statuses_path(namespace: &Namespace) -> String {
+/// What the driver's CRD brings.
+pub(super) fn statuses() -> Resource {
+    Resource { root: CLASS.root().to_owned(), plural: POD_STATUSES }
+}
+
+pub(super) fn all_statuses_path() -> String {
+    format!("{}/{POD_STATUSES}", CLASS.root())
+}
+
+pub(super) fn statuses_path(namespace: &Namespace) -> String {
     format!("{}/namespaces/{namespace}/{POD_STATUSES}", CLASS.root())
 }

@@ -2,7 +2,8 @@
 //!
 //! Invariants: every call has a deadline; at most so many are on their way at once; an answer is parsed here and
 //! never by the client library, which would log it where it does not parse; no error quotes an object.
-//! Left out: workloads (cluster_workloads.rs), SecretProviderClasses (classes.rs), lists of all namespaces (cluster_wide.rs), and what the answers mean.
+//! Left out: workloads (cluster_workloads.rs), SecretProviderClasses (classes.rs), lists of all namespaces
+//! (cluster_wide.rs), and what the answers mean.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -179,7 +180,9 @@ impl Cluster {
         mut take: impl FnMut(&str) -> Result<Option<String>, ShapeError>,
     ) -> Result<(), ClusterError> {
         let and = if collection.contains('?') { '&' } else { '?' };
-        let mut path = format!("{collection}{and}limit={PAGE}");
+        // The token of a next page holds the version.
+        let at = version.map(|version| format!("&resourceVersion={version}&resourceVersionMatch=Exact"));
+        let mut path = format!("{collection}{and}limit={PAGE}{}", at.unwrap_or_default());
         loop {
             let json = self.read(&self.lists, call, &path, accept).await?;
             match take(text(&json)?)? {
@@ -257,7 +260,7 @@ struct VersionMetadata {
 }
 
 pub(super) fn sources_path(kind: SourceKind, namespace: &Namespace) -> String {
-    format!("/api/v1/namespaces/{namespace}/{}", kind.plural())
+    format!("{}/namespaces/{namespace}/{}", kind.root(), kind.plural())
 }
 
 pub(super) fn text(json: &Bytes) -> Result<&str, ClusterError> {

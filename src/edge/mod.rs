@@ -5,7 +5,7 @@
 //!   sweep ─ or everything is looked at                     cluster_wide.rs: lists of all namespaces; namespaces.rs: which
 //!   elsewhere ─ which other namespaces ask for its source
 //!   lane ─ one batch at a time per namespace
-//!     reload_run ─ read, decide, patch, report            cluster.rs, history.rs: the API server
+//!     reload_run ─ read, decide, patch, report            cluster.rs, classes.rs, history.rs: the API server
 //!       outbox ─ reload events to the sink, and alerts
 //! source_watch ─ or watches tell of changes                 cluster_watch.rs: the watches
 //!   intake ─ each is seen through to the lane

@@ -23,6 +23,7 @@ use crate::reload::decision::{Counted, Settling, Skip, counts, settling};
 use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceRef};
+use crate::reload::source_object::SourceObject;
 use crate::reload::telling::Report;
 use crate::reload::workload::{Workload, WorkloadId};
 use crate::reload::workload_kind::WorkloadKind;

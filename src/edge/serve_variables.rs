@@ -20,6 +20,7 @@ pub(super) struct Ours {
     pub(super) request_deadline: Option<String>,
     pub(super) longest_body: Option<String>,
     pub(super) auto_reload_all: Option<String>,
+    pub(super) enable_csi_integration: Option<String>,
     pub(super) reload_strategy: Option<String>,
     pub(super) reload_on_create: Option<String>,
     pub(super) reload_on_delete: Option<String>,
@@ -122,6 +123,10 @@ What is looked at:
       kinds that are never rolled out, such as jobs,daemonsets [none]
   CONFROLL_AUTO_RELOAD_ALL          --auto-reload-all
       reload workloads without annotations [false]
+  CONFROLL_ENABLE_CSI_INTEGRATION   --enable-csi-integration
+      reload by SecretProviderClasses of the Secrets Store CSI driver too, as
+      their pods' SecretProviderClassPodStatuses tell of rotations; without the
+      driver, that has no effect [false]
   CONFROLL_CROSS_NAMESPACE
       workloads may name sources of other namespaces (namespace/name,…) in
       annotations confroll.dev/extra-configmaps and confroll.dev/extra-secrets,

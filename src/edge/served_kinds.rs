@@ -84,8 +84,8 @@ impl Cluster {
             _ => {}
         }
         // Every user may ask this, so that no right is missed for a kind that is not there.
-        let call = Call::everywhere("discover", kind.plural);
-        let served = match self.one(&call, &kind.root(), JSON).await? {
+        let call = Call::everywhere("discover", resource.plural);
+        let served = match self.one(&call, &resource.root, JSON).await? {
             None => false,
             Some(json) => {
                 let list: ResourceList = serde_json::from_str(text(&json)?)

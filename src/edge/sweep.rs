@@ -22,7 +22,7 @@ use crate::reload::decision::Skip;
 use crate::reload::record::EventTag;
 use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
-use crate::reload::source::{Namespace, SourceRef};
+use crate::reload::source::{Namespace, SourceKind, SourceRef};
 use crate::reload::sweep::SeenSources;
 use crate::reload::workload::Workload;
 

@@ -80,7 +80,7 @@ impl Change {
             source: SourceRef::new(kind, namespace, &name)?,
             event: EventTag::of(event.source(), event.id()),
             occasion: Occasion::Event,
-            at: event.time().and_then(|time| Timestamp::from_millisecond(time.timestamp_millis()).ok()),
+            at: told_at(event),
         }))
     }
 }
@@ -103,6 +103,11 @@ impl Reference {
         let name = self.name.or(names.name).ok_or(ChangeError::NoReference)?;
         Ok((Namespace::parse(&namespace)?, name))
     }
+}
+
+/// When an event says that it was told.
+pub(super) fn told_at(event: &Event) -> Option<Timestamp> {
+    event.time().and_then(|time| Timestamp::from_millisecond(time.timestamp_millis()).ok())
 }
 
 /// Refuses an event whose required attributes are empty.

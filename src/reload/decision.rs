@@ -142,17 +142,6 @@ pub(super) fn keys_that_count(workload: &Workload, source: &SourceRef, reason: R
     }
 }
 
-/// Whether a source can tell more than the record knows of it: of a ConfigMap or Secret, its content tells that.
-#[must_use]
-pub fn may_tell(workload: &Workload, source: &SourceObject, known: Known) -> bool {
-    match (source.news, known.version()) {
-        (News::OfAnotherVersion, _) | (News::OfLaterVersion, None) => true,
-        // In a record from another cluster's backup versions mean nothing here (see above).
-        (News::OfLaterVersion, Some(seen)) => source.version > seen || seen >= workload.version,
-        (News::Never, _) => false,
-    }
-}
-
 /// Whether a workload is patched at once or lets its sources settle first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settling {

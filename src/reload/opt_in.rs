@@ -195,7 +195,9 @@ impl SourceMarks {
 pub struct OptIn {
     opted_out: Mark,
     unmarked: Unmarked,
-    by_kind: BTreeMap<SourceKind, Asks>,
+    config_map: Asks,
+    secret: Asks,
+    secret_provider_class: Asks,
 }
 
 /// What a workload asks for of one kind of source.
@@ -222,25 +224,14 @@ impl OptIn {
     #[must_use]
     pub fn of(workload: &Annotations, template: &Annotations, keys: &AnnotationKeys, unmarked: Unmarked) -> Self {
         let says_never = workload.get(&keys.reload).is_some_and(|value| value == "false");
-        let asks = |kind| (kind, Asks::of(workload, template, keys, keys.of_kind(kind)));
+        let asks = |kind| Asks::of(workload, template, keys, keys.of_kind(kind));
         Self {
             opted_out: if says_never { Mark::Set } else { Mark::Unset },
             unmarked,
-            by_kind: SourceKind::ALL.into_iter().map(asks).collect(),
+            config_map: asks(SourceKind::ConfigMap),
+            secret: asks(SourceKind::Secret),
+            secret_provider_class: asks(SourceKind::SecretProviderClass),
         }
-    }
-
-    /// The same without what is asked of kinds that are not looked at.
-    #[must_use]
-    pub fn of_kinds(mut self, kinds: &[SourceKind]) -> Self {
-        self.by_kind.retain(|kind, _| kinds.contains(kind));
-        self
-    }
-
-    /// Whether sources of a kind are looked at.
-    #[must_use]
-    pub fn looks_at(&self, kind: SourceKind) -> bool {
-        self.by_kind.contains_key(&kind)
     }
 
     /// Whether a source counts, by the peer's order of rules. `usage` is how the pod template uses it.
@@ -278,12 +269,20 @@ impl OptIn {
     /// The patterns by which sources of a kind are named.
     #[must_use]
     pub fn named(&self, kind: SourceKind) -> &[NamePattern] {
-        self.by_kind.get(&kind).map_or(&[], |asks| &asks.named)
+        &self.asks(kind).named
     }
 
     /// The entries that cannot be read.
     pub fn problems(&self) -> impl Iterator<Item = &OptInProblem> {
-        self.by_kind.values().flat_map(|asks| &asks.problems)
+        SourceKind::ALL.into_iter().flat_map(|kind| &self.asks(kind).problems)
+    }
+
+    const fn asks(&self, kind: SourceKind) -> &Asks {
+        match kind {
+            SourceKind::ConfigMap => &self.config_map,
+            SourceKind::Secret => &self.secret,
+            SourceKind::SecretProviderClass => &self.secret_provider_class,
+        }
     }
 }
 
@@ -412,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_that_is_not_looked_at_is_not_asked_for_and_the_others_are() {
+    fn each_kind_of_source_has_its_own_lists_and_auto_covers_all() {
         let keys = AnnotationKeys::default();
         let all = annotations(&[
             (AUTO, "true"),
@@ -425,15 +424,13 @@ mod tests {
                 ("app", SourceKind::ConfigMap),
                 ("app", SourceKind::SecretProviderClass),
                 ("noise", SourceKind::SecretProviderClass),
+                ("used", SourceKind::SecretProviderClass),
             ]
             .map(|(name, kind)| opt_in.asks_for(kind, name, &SourceMarks::unread(), Some(&used())))
         };
-        let looked_at = OptIn::of(&all, &annotations(&[]), &keys, Unmarked::LeftAlone);
-        assert_eq!(answers(&looked_at), [BY_NAME, BY_NAME, Answer::Skips(SkipReason::Excluded)]);
-        assert_eq!(looked_at.problems().count(), 1);
-        let not = looked_at.of_kinds(&SourceKind::BUILT_IN);
-        assert_eq!(answers(&not), [BY_NAME, NOT_ASKED, NOT_ASKED]);
-        assert_eq!((not.problems().count(), not.named(SourceKind::SecretProviderClass).len()), (0, 0));
+        let opt_in = OptIn::of(&all, &annotations(&[]), &keys, Unmarked::LeftAlone);
+        assert_eq!(answers(&opt_in), [BY_NAME, BY_NAME, Answer::Skips(SkipReason::Excluded), BY_AUTO]);
+        assert_eq!(opt_in.problems().count(), 1);
     }
 
     #[test]

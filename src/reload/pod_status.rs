@@ -16,7 +16,7 @@ use cloudevents::{AttributesReader as _, Event};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::change::{Change, ChangeError, Occasion, Reference};
+use super::change::{Change, ChangeError, Occasion, Reference, told_at};
 use super::content::Content;
 use super::record::EventTag;
 use super::source::{NameError, Namespace, SECRETS_STORE_V1, SourceKind, SourceRef};
@@ -36,6 +36,7 @@ pub struct PodStatusRef {
     /// The name of the status.
     pub name: String,
     event: EventTag,
+    at: Option<Timestamp>,
 }
 
 impl PodStatusRef {
@@ -45,14 +46,14 @@ impl PodStatusRef {
         let Some((namespace, name)) = reference.map(Reference::names).transpose()? else { return Ok(None) };
         // The name goes into a path like that of a class.
         let status = SourceRef::new(SourceKind::SecretProviderClass, namespace, &name)?;
-        let event = EventTag::of(event.source(), event.id());
-        Ok(Some(Self { name: status.name().to_owned(), namespace: status.namespace, event }))
+        let (tag, at) = (EventTag::of(event.source(), event.id()), told_at(event));
+        Ok(Some(Self { name: status.name().to_owned(), namespace: status.namespace, event: tag, at }))
     }
 
     /// The change that it is of a class.
     pub fn change_of(self, class: &str) -> Result<Change, NameError> {
         let source = SourceRef::new(SourceKind::SecretProviderClass, self.namespace, class)?;
-        Ok(Change { source, event: self.event, occasion: Occasion::Event })
+        Ok(Change { source, event: self.event, occasion: Occasion::Event, at: self.at })
     }
 
     /// The class that a status is of, by its JSON.
@@ -124,6 +125,18 @@ impl Mounted {
         Ok(page.metadata.next)
     }
 
+    /// Whether nothing is mounted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is mounted of the class of a name.
+    #[must_use]
+    pub fn get(&self, namespace: &Namespace, name: &str) -> Option<&MountedClass> {
+        self.0.get(&(namespace.clone(), name.to_owned()))
+    }
+
     /// What is mounted of one class.
     #[must_use]
     pub fn take(mut self, class: &SourceRef) -> Option<MountedClass> {
@@ -182,6 +195,12 @@ impl MountedClass {
     #[must_use]
     pub fn news(&self) -> News {
         if self.rotated.is_empty() { News::Never } else { News::OfLaterVersion }
+    }
+
+    /// Both; `None` where no object is mounted.
+    #[must_use]
+    pub fn seen(&self) -> Option<(Version, News)> {
+        Some((self.version()?, self.news()))
     }
 
     /// When something was last rotated.

@@ -178,6 +178,8 @@ pub(super) struct Projection {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct CsiVolume {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) driver: String,
     pub(super) node_publish_secret_ref: Option<NameRef>,
     pub(super) volume_attributes: Option<VolumeAttributes>,
 }

@@ -12,6 +12,9 @@ use super::mounts::Mounts;
 use super::pod_template::{Container, PodSpec, PodTemplate, Volume};
 use super::source::SourceKind;
 
+/// The CSI driver whose volumes mount SecretProviderClasses.
+const SECRETS_STORE_DRIVER: &str = "secrets-store.csi.k8s.io";
+
 /// Which keys of a source count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keys {
@@ -147,9 +150,14 @@ impl<'a> Found<'a> {
         let mounts = Mounts::of(spec, &volume.name);
         let config_map = volume.config_map.iter().map(|source| (SourceKind::ConfigMap, &source.name, &source.items));
         let secret = volume.secret.iter().map(|source| (SourceKind::Secret, &source.secret_name, &source.items));
-        let attributes = volume.csi.iter().filter_map(|csi| csi.volume_attributes.as_ref());
+        let store = volume.csi.iter().filter(|csi| csi.driver == SECRETS_STORE_DRIVER);
+        let attributes = store.filter_map(|csi| csi.volume_attributes.as_ref());
         // Which file an object becomes its provider knows alone, so the class counts whole whatever is mounted of it.
         let class = attributes.map(|of| (SourceKind::SecretProviderClass, &of.secret_provider_class));
+        for (kind, name) in class {
+            let is_known = self.0.contains_key(&(kind, name.as_str()));
+            self.add(kind, name, Keys::Whole, if is_known { None } else { mounts.carrier() });
+        }
         let projected = volume.projected.iter().flat_map(|projected| &projected.sources).flat_map(|projection| {
             let sources = [(SourceKind::ConfigMap, &projection.config_map), (SourceKind::Secret, &projection.secret)];
             sources.into_iter().filter_map(|(kind, source)| source.as_ref().map(|of| (kind, &of.name, &of.items)))
@@ -159,10 +167,6 @@ impl<'a> Found<'a> {
             let is_known = self.0.contains_key(&(kind, name.as_str()));
             let carrier = if is_known { None } else { mounts.carrier() };
             self.add(kind, name, mounts.keys(items), carrier);
-        }
-        for (kind, name) in class {
-            let is_known = self.0.contains_key(&(kind, name.as_str()));
-            self.add(kind, name, Keys::Whole, if is_known { None } else { mounts.carrier() });
         }
     }
 }
@@ -257,8 +261,12 @@ mod tests {
         for odd in
             [json!(null), json!({}), json!({ "secretProviderClass": null }), json!({ "secretProviderClass": "" })]
         {
-            let spec = json!({ "volumes": [{ "name": "v", "csi": { "volumeAttributes": odd } }] });
-            assert_eq!(references(&spec).iter().count(), 0);
+            let csi = json!({ "driver": "secrets-store.csi.k8s.io", "volumeAttributes": odd });
+            assert_eq!(references(&json!({ "volumes": [{ "name": "v", "csi": csi }] })).iter().count(), 0);
+        }
+        for driver in [json!("other.csi.k8s.io"), json!(null)] {
+            let csi = json!({ "driver": driver, "volumeAttributes": attributes });
+            assert_eq!(references(&json!({ "volumes": [{ "name": "v", "csi": csi }] })).iter().count(), 0);
         }
     }
 

@@ -10,6 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::qualified_name::{is_dns_label, is_subdomain};
 
+/// The API group of the Secrets Store CSI driver.
+pub const SECRETS_STORE: &str = "secrets-store.csi.x-k8s.io";
+/// That group, with the version that is read.
+pub const SECRETS_STORE_V1: &str = "secrets-store.csi.x-k8s.io/v1";
+
 /// The kinds of object that Confroll watches for changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SourceKind {
@@ -25,8 +30,6 @@ pub enum SourceKind {
 impl SourceKind {
     /// Every kind, in the order in which they are shown.
     pub const ALL: [Self; 3] = [Self::ConfigMap, Self::Secret, Self::SecretProviderClass];
-    /// Those that every API server has.
-    pub const BUILT_IN: [Self; 2] = [Self::ConfigMap, Self::Secret];
 
     /// The kind as Kubernetes spells it: `ConfigMap`.
     #[must_use]
@@ -177,7 +180,7 @@ impl SourceRef {
             None => (namespace.clone(), name),
             Some((other, name)) => (Namespace::parse(other).ok().filter(|other| other != namespace)?, name),
         };
-        Self::new(SourceKind::from_api("v1", kind)?, namespace, name).ok()
+        Self::new(SourceKind::from_name(kind)?, namespace, name).ok()
     }
 
     /// What it is called in a namespace: `ConfigMap/app` in its own, `ConfigMap/bank/app` in another.
@@ -251,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_core_group_has_our_kinds() {
+    fn a_kind_is_ours_in_its_own_group_alone() {
         assert_eq!(SourceKind::from_api("v1", "Secret"), Some(SourceKind::Secret));
         assert_eq!(SourceKind::from_api("v2", "Secret"), None);
         assert_eq!(SourceKind::from_api("v1", "secret"), None);

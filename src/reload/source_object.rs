@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::content::Content;
 use super::digest::{Digest, DigestKey, KeyId};
 use super::opt_in::SourceMarks;
+use super::pod_status::MountedClass;
 use super::references::Keys;
 use super::rules::Rules;
 use super::source::{SourceKind, SourceRef};
@@ -114,9 +115,30 @@ impl SourceObject {
             source: source.clone(),
             version: shape.metadata.resource_version,
             created: shape.metadata.creation_timestamp,
-            data_written: data_written(shape.metadata.managed_fields.as_deref().unwrap_or_default()),
+            data_written: last_write(
+                shape.metadata.managed_fields.as_deref().unwrap_or_default(),
+                &["f:data", "f:binaryData"],
+            ),
             marks,
+            news: News::OfAnotherVersion,
             content,
+            presence: Presence::There,
+            whole: OnceLock::new(),
+        })
+    }
+
+    /// A SecretProviderClass by what pods have mounted of it; `None` where that is nothing. The past of a class is read
+    /// without the class itself, whose marks today are what counts.
+    #[must_use]
+    pub fn of_class(source: &SourceRef, class: Option<&Self>, mounted: &MountedClass) -> Option<Self> {
+        Some(Self {
+            source: source.clone(),
+            version: mounted.version()?,
+            created: class.and_then(|class| class.created),
+            data_written: mounted.rotated_at(),
+            marks: class.map_or(SourceMarks::unread(), |class| class.marks),
+            news: mounted.news(),
+            content: mounted.content(),
             presence: Presence::There,
             whole: OnceLock::new(),
         })
@@ -131,6 +153,7 @@ impl SourceObject {
             created: None,
             data_written: None,
             marks,
+            news: News::OfAnotherVersion,
             content: Content::default(),
             presence: Presence::Gone,
             whole: OnceLock::new(),

@@ -18,7 +18,6 @@ pub(crate) fn rules() -> Rules {
     Rules {
         annotations: AnnotationKeys::default(),
         unmarked: Unmarked::LeftAlone,
-        sources: SourceKind::ALL.to_vec(),
         kinds: WORKLOAD_KINDS.iter().collect(),
         strategy: Strategy::Annotations,
         revision_names: RevisionNames::Kept,

@@ -178,8 +178,7 @@ impl Workload {
             uid: metadata.uid,
             version: metadata.version,
             created: metadata.created,
-            opt_in: OptIn::of(&annotations, template.annotations(), &rules.annotations, rules.unmarked)
-                .of_kinds(&rules.sources),
+            opt_in: OptIn::of(&annotations, template.annotations(), &rules.annotations, rules.unmarked),
             references: References::of(&template),
             record,
             room: room_beside(&annotations),

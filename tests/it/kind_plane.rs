@@ -38,8 +38,9 @@ impl Plane {
             );
         }
         control_plane.allow(User::Confroll, &json!(rules)).await.unwrap();
-        let of_sources = json!({ "apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["watch"] });
-        rules.push(of_sources);
+        rules.push(json!({ "apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["watch"] }));
+        let statuses = json!(["secretproviderclasspodstatuses"]);
+        rules.push(json!({ "apiGroups": ["secrets-store.csi.x-k8s.io"], "resources": statuses, "verbs": ["watch"] }));
         control_plane.allow(User::Watcher, &json!(rules)).await.unwrap();
         let client = control_plane.client().await.unwrap();
         let start = control_plane.audit().mark().await.unwrap();

@@ -34,6 +34,7 @@ mod requests;
 mod rollout_ways;
 mod scoping;
 mod secrets;
+mod secrets_stage;
 mod secrets_store;
 mod simulation;
 mod stage;
