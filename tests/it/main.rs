@@ -27,6 +27,7 @@ mod fixtures;
 mod jobs;
 mod kind_plane;
 mod kinds;
+mod opting;
 mod overload;
 mod racing;
 mod renaming;
