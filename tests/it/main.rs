@@ -68,4 +68,5 @@ mod settings;
 
 // The tree itself.
 mod events_doc;
+mod monitoring;
 mod rooms;
