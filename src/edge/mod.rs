@@ -40,6 +40,7 @@ pub mod hold;
 pub mod inbox;
 pub mod intake;
 mod job_run;
+pub mod key_secret;
 pub mod lane;
 pub mod metrics;
 pub mod namespaces;

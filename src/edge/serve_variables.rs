@@ -13,6 +13,7 @@ pub(super) struct Ours {
     pub(super) link: Option<String>,
     pub(super) digest_key: Option<String>,
     pub(super) digest_key_file: Option<String>,
+    pub(super) digest_key_secret: Option<String>,
     pub(super) settle: Option<String>,
     pub(super) patches: Option<String>,
     pub(super) events: Option<String>,
@@ -175,6 +176,8 @@ How it works:
   KUBECONFIG                 the cluster, where the process does not run in it
   CONFROLL_DIGEST_KEY        secret key of the digests on workloads [fixed]
   CONFROLL_DIGEST_KEY_FILE   or a file that holds it
+  CONFROLL_DIGEST_KEY_SECRET or a Secret (NAME, or NAMESPACE/NAME) that holds it
+                             as digest-key, and is made where there is none
   CONFROLL_SETTLE            how long a workload with several sources waits for
                              changes of the others [250ms]
   CONFROLL_PATCHES           patches on their way at once [32]

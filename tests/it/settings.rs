@@ -146,16 +146,40 @@ fn what_kubernetes_sets_for_a_service_of_our_name_stops_nothing() {
 }
 
 #[test]
+fn what_means_nothing_to_one_of_serve_and_watch_stops_its_start() {
+    let refusal = |command: &str, variable: &str, value: &str| {
+        let started =
+            Command::new(env!("CARGO_BIN_EXE_confroll")).arg(command).env_clear().env(variable, value).output();
+        String::from_utf8(started.unwrap().stderr).unwrap()
+    };
+    let of_serve = ["CONFROLL_AUDIENCE", "CONFROLL_CALLERS", "CONFROLL_LONGEST_BODY", "CONFROLL_REQUEST_DEADLINE"];
+    for variable in of_serve.into_iter().chain(["CONFROLL_SWEEP_AT_START"]) {
+        let text = refusal("watch", variable, "1");
+        assert!(text.starts_with(&format!("confroll: {variable} is for confroll serve")), "{text}");
+    }
+    let text = refusal("serve", "CONFROLL_SYNC_PERIOD", "1m");
+    assert!(text.starts_with("confroll: CONFROLL_SYNC_PERIOD is for confroll watch"), "{text}");
+    for period in ["0", "10ms", "hunter2"] {
+        let text = refusal("watch", "CONFROLL_SYNC_PERIOD", period);
+        assert!(text.starts_with("confroll: CONFROLL_SYNC_PERIOD ") && !text.contains("hunter2"), "{text}");
+    }
+}
+
+#[test]
 fn help_names_every_setting_and_fits_a_terminal_of_80_columns() {
-    let rows = [
-        ("serve", include_str!("../../src/edge/serve_variables.rs")),
-        ("sink", include_str!("../../src/edge/sink_settings.rs")),
-    ];
-    for (command, code) in rows {
+    let help = |command: &&str| {
         let output = Command::new(env!("CARGO_BIN_EXE_confroll")).args([command, "--help"]).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let too_wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 80).collect();
-        assert_eq!(too_wide, Vec::<&str>::new());
+        assert_eq!(too_wide, Vec::<&str>::new(), "{command}");
+        text
+    };
+    let rows: [(&[&str], _); 2] = [
+        (&["serve", "watch"], include_str!("../../src/edge/serve_variables.rs")),
+        (&["sink"], include_str!("../../src/edge/sink_settings.rs")),
+    ];
+    for (commands, code) in rows {
+        let text: String = commands.iter().map(help).collect();
         let fields = code.split_once("struct Ours {").unwrap().1.split_once('}').unwrap().0;
         let fields = fields.lines().filter_map(|line| line.trim().trim_start_matches("pub(super) ").split_once(':'));
         for field in fields {
