@@ -28,6 +28,7 @@ mod fixtures;
 mod jobs;
 mod kind_plane;
 mod kinds;
+mod opting;
 mod overload;
 mod pausing;
 mod racing;
@@ -69,4 +70,5 @@ mod settings;
 
 // The tree itself.
 mod events_doc;
+mod monitoring;
 mod rooms;
