@@ -7,6 +7,7 @@ mod support;
 // On the real parts.
 mod calling;
 mod crossing_for_real;
+mod due_for_real;
 mod limits;
 mod many_processes;
 mod refusing;

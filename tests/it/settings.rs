@@ -185,6 +185,8 @@ fn help_shows_a_flag_of_the_peer_behind_the_setting_that_does_the_same() {
         ("CONFROLL_AUTO_SEARCH_ANNOTATION", "--auto-search-annotation"),
         ("CONFROLL_SEARCH_MATCH_ANNOTATION", "--search-match-annotation"),
         ("CONFROLL_IGNORE_ANNOTATION", "--ignore-annotation"),
+        ("CONFROLL_PAUSE_DEPLOYMENT_ANNOTATION", "--pause-deployment-annotation"),
+        ("CONFROLL_PAUSE_DEPLOYMENT_TIME_ANNOTATION", "--pause-deployment-time-annotation"),
         ("CONFROLL_LOG_LEVEL", "--log-level"),
         ("CONFROLL_LOG_FORMAT", "--log-format"),
     ];
