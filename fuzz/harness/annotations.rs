@@ -64,6 +64,9 @@ fn keys() -> AnnotationKeys {
         matched: key("match"),
         ignore: key("ignore"),
         rollout_strategy: key("rollout-strategy"),
+        pause_period: key("pause-period"),
+        paused_at: key("paused-at"),
+        reload_delay: key("reload-delay"),
         config_map: of_kind("c"),
         secret: of_kind("s"),
     }

@@ -54,6 +54,9 @@ pub(super) struct Ours {
     pub(super) auto_search_annotation: Option<String>,
     pub(super) search_match_annotation: Option<String>,
     pub(super) ignore_annotation: Option<String>,
+    pub(super) pause_deployment_annotation: Option<String>,
+    pub(super) pause_deployment_time_annotation: Option<String>,
+    pub(super) reload_delay_annotation: Option<String>,
 }
 
 /// How settings are written.
@@ -171,6 +174,12 @@ How annotations are called:
       [reloader.stakater.com/reload]
   CONFROLL_ROLLOUT_STRATEGY_ANNOTATION
       [reloader.stakater.com/rollout-strategy]
+  CONFROLL_PAUSE_DEPLOYMENT_ANNOTATION       --pause-deployment-annotation
+      [deployment.reloader.stakater.com/pause-period]
+  CONFROLL_PAUSE_DEPLOYMENT_TIME_ANNOTATION  --pause-deployment-time-annotation
+      [deployment.reloader.stakater.com/paused-at]
+  CONFROLL_RELOAD_DELAY_ANNOTATION
+      [reloader.stakater.com/reload-delay]
 
 How it works:
   KUBECONFIG                 the cluster, where the process does not run in it

@@ -174,6 +174,7 @@ fn help_names_every_setting_and_fits_a_terminal_of_80_columns() {
         assert_eq!(too_wide, Vec::<&str>::new(), "{command}");
         text
     };
+    // Serve and watch have most of their settings in common, and one list of all.
     let rows: [(&[&str], _); 2] = [
         (&["serve", "watch"], include_str!("../../src/edge/serve_variables.rs")),
         (&["sink"], include_str!("../../src/edge/sink_settings.rs")),
@@ -209,6 +210,8 @@ fn help_shows_a_flag_of_the_peer_behind_the_setting_that_does_the_same() {
         ("CONFROLL_AUTO_SEARCH_ANNOTATION", "--auto-search-annotation"),
         ("CONFROLL_SEARCH_MATCH_ANNOTATION", "--search-match-annotation"),
         ("CONFROLL_IGNORE_ANNOTATION", "--ignore-annotation"),
+        ("CONFROLL_PAUSE_DEPLOYMENT_ANNOTATION", "--pause-deployment-annotation"),
+        ("CONFROLL_PAUSE_DEPLOYMENT_TIME_ANNOTATION", "--pause-deployment-time-annotation"),
         ("CONFROLL_LOG_LEVEL", "--log-level"),
         ("CONFROLL_LOG_FORMAT", "--log-format"),
     ];
