@@ -23,6 +23,7 @@ pub async fn run() -> anyhow::Result<()> {
     telemetry::start(&settings.log);
     provide_tls();
     let client = client().await?;
+    let settings = settings.with_key(&client).await?;
     let listener = listen(settings.listen).await?;
     let stop = stop_signal()?;
     serve(listener, client, &settings, stop).await

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::cluster::{Cluster, JSON, METADATA, text};
 use super::cluster_error::{Call, ClusterError};
+use crate::reload::due::DUE;
 use crate::reload::refusal::FIELD_MANAGER;
 use crate::reload::rollout::Patch;
 use crate::reload::source::Namespace;
@@ -40,6 +41,26 @@ impl Cluster {
         &self,
         kind: &'static WorkloadKind,
         namespace: Option<&Namespace>,
+        take: impl FnMut(Workload),
+    ) -> Result<(), ClusterError> {
+        self.list(kind, namespace, "", take).await
+    }
+
+    /// The same of those for which something will be due: of few, so it costs next to nothing.
+    pub async fn each_waiting_workload(
+        &self,
+        kind: &'static WorkloadKind,
+        namespace: Option<&Namespace>,
+        take: impl FnMut(Workload),
+    ) -> Result<(), ClusterError> {
+        self.list(kind, namespace, &format!("?labelSelector={DUE}%3Dtrue"), take).await
+    }
+
+    async fn list(
+        &self,
+        kind: &'static WorkloadKind,
+        namespace: Option<&Namespace>,
+        query: &str,
         mut take: impl FnMut(Workload),
     ) -> Result<(), ClusterError> {
         let (call, collection) = match namespace {
@@ -60,7 +81,7 @@ impl Cluster {
             }
             Ok(page.next)
         };
-        match self.pages(&call, &collection, JSON, take_page).await {
+        match self.pages(&call, &(collection + query), JSON, take_page).await {
             // Its CRD went away.
             Err(ClusterError::NotFound) if kind.presence == Presence::WhereInstalled => {
                 self.served.forget(&kind.into());

@@ -9,11 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use jiff::Timestamp;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
+use super::alarm::Alarm;
+use super::due_run::DueCall;
 use super::reload_run::ReloadRun;
 use crate::reload::change::Change;
+use crate::reload::record::EventTag;
 use crate::reload::source::Namespace;
 use crate::reload::workload::WorkloadId;
 
@@ -83,6 +87,14 @@ pub struct Trigger {
     pub arrived: Instant,
 }
 
+impl Trigger {
+    /// An event that arrives now.
+    #[must_use]
+    pub fn new(change: Change, ticket: Ticket) -> Self {
+        Self { change, ticket, arrived: Instant::now() }
+    }
+}
+
 /// What one run works on: all of one namespace.
 #[derive(Default)]
 pub struct Batch {
@@ -90,6 +102,14 @@ pub struct Batch {
     pub triggers: Vec<Trigger>,
     /// Workloads that have waited for their other sources, with the events that made them wait.
     pub settled: HashMap<WorkloadId, Vec<Trigger>>,
+    /// Workloads on which something is due.
+    pub due: HashMap<WorkloadId, Vec<DueCall>>,
+}
+
+impl Batch {
+    fn is_empty(&self) -> bool {
+        self.triggers.is_empty() && self.settled.is_empty() && self.due.is_empty()
+    }
 }
 
 /// A workload that should wait for its other sources.
@@ -100,12 +120,22 @@ pub struct Unsettled {
     pub triggers: Vec<Trigger>,
 }
 
+/// What a run leaves for later.
+#[derive(Default)]
+pub struct Leftover {
+    /// Workloads that should wait for their other sources.
+    pub unsettled: Vec<Unsettled>,
+    /// When something is due on a workload.
+    pub due: Vec<(WorkloadId, Timestamp)>,
+}
+
 /// The lanes of all namespaces that have something to do.
 #[derive(Clone)]
 pub struct Lanes {
     run: Arc<ReloadRun>,
     settle: Duration,
     state: Arc<Mutex<HashMap<Namespace, Lane>>>,
+    alarm: Alarm,
 }
 
 #[derive(Default)]
@@ -128,7 +158,7 @@ impl Lanes {
     /// Lanes that run batches through `run`.
     #[must_use]
     pub fn new(run: Arc<ReloadRun>, settle: Duration) -> Self {
-        Self { run, settle, state: Arc::default() }
+        Self { run, settle, state: Arc::default(), alarm: Alarm::default() }
     }
 
     /// Puts an event into the lane of its source's namespace.
@@ -138,8 +168,21 @@ impl Lanes {
 
     /// Puts an event into the lane of a namespace whose workloads ask for its source.
     pub fn join_in(&self, namespace: &Namespace, change: Change, ticket: Ticket) {
-        let trigger = Trigger { change, ticket, arrived: Instant::now() };
+        let trigger = Trigger::new(change, ticket);
         self.add(namespace, |lane| lane.waiting.triggers.push(trigger));
+    }
+
+    /// Has what is due on a workload done, in the lane of its namespace.
+    pub fn join_due(&self, id: WorkloadId, event: EventTag, ticket: Ticket) {
+        let namespace = id.namespace.clone();
+        self.add(&namespace, |lane| lane.waiting.due.entry(id).or_default().push(DueCall { event, ticket }));
+    }
+
+    /// Has what is due on a workload at a time done then, if the process lives.
+    pub fn wake_at(&self, id: WorkloadId, at: Timestamp) {
+        if let Some(alarm) = self.alarm.set(id, at) {
+            tokio::spawn(alarm.run(self.clone()));
+        }
     }
 
     /// Changes a lane and sees to it that somebody works on it.
@@ -158,8 +201,9 @@ impl Lanes {
     async fn work(&self, namespace: Namespace) {
         while let Some(batch) = self.next_batch(&namespace) {
             let run = AssertUnwindSafe(self.run.run(namespace.clone(), batch)).catch_unwind();
-            if let Ok(unsettled) = run.await {
+            if let Ok(Leftover { unsettled, due }) = run.await {
                 unsettled.into_iter().for_each(|workload| self.settle(&namespace, workload));
+                due.into_iter().for_each(|(workload, at)| self.wake_at(workload, at));
             } else {
                 // The panic itself is logged by the hook; its tickets were answered with `Again` as it unwound.
                 tracing::error!(namespace = namespace.as_str(), "a batch ended in a panic");
@@ -170,7 +214,7 @@ impl Lanes {
     fn next_batch(&self, namespace: &Namespace) -> Option<Batch> {
         let mut lanes = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let lane = lanes.get_mut(namespace)?;
-        if !(lane.waiting.triggers.is_empty() && lane.waiting.settled.is_empty()) {
+        if !lane.waiting.is_empty() {
             return Some(std::mem::take(&mut lane.waiting));
         }
         lane.progress = Progress::Idle;

@@ -69,6 +69,7 @@ pub struct Metrics {
     rollouts: Family<ByKind, Counter>,
     skips: Family<ByReason, Counter>,
     records: Counter,
+    resumes: Counter,
     sweeps: Family<ByOutcome, Counter>,
     watches_begun: Family<OfKind, Counter>,
     reload_events: Family<ByOutcome, Counter>,
@@ -121,6 +122,7 @@ impl Metrics {
             rollouts: Family::default(),
             skips: Family::default(),
             records: Counter::default(),
+            resumes: Counter::default(),
             sweeps: Family::default(),
             watches_begun: Family::default(),
             reload_events: Family::default(),
@@ -136,6 +138,8 @@ impl Metrics {
         registry.register("skips", "Workloads left alone, by reason", metrics.skips.clone());
         let help = "Workloads whose record was written without a rollout";
         registry.register("records", help, metrics.records.clone());
+        let help = "Deployments resumed at the end of their pause-period";
+        registry.register("resumes", help, metrics.resumes.clone());
         registry.register("sweeps", "Sweeps, by how they ended", metrics.sweeps.clone());
         let help = "Watches that began at the present: each start, and each place that was lost";
         registry.register("watches_begun", help, metrics.watches_begun.clone());
@@ -199,6 +203,11 @@ impl Metrics {
     /// Counts a workload of which it was noted what it runs on.
     pub fn record(&self) {
         self.records.inc();
+    }
+
+    /// Counts a Deployment that was resumed at the end of its pause-period.
+    pub fn resumed(&self) {
+        self.resumes.inc();
     }
 
     /// Counts a sweep: `done` or `given_back`.

@@ -6,6 +6,7 @@
 //!   elsewhere ─ which other namespaces ask for its source
 //!   lane ─ one batch at a time per namespace
 //!     reload_run ─ read, decide, patch, report            cluster.rs, classes.rs, history.rs: the API server
+//!     due_run ─ what was put off, or paused               alarm.rs: wakes a lane for it
 //!       outbox ─ reload events to the sink, and alerts
 //! source_watch ─ or watches tell of changes                 cluster_watch.rs: the watches
 //!   intake ─ each is seen through to the lane
@@ -19,6 +20,7 @@
 //! Invariant: no decision is taken here; what should roll out, and why, comes from [`crate::reload`];
 //! what is said, when, and what an answer means, from [`crate::announce`].
 
+mod alarm;
 pub mod alert_settings;
 mod annotation_settings;
 pub mod announcer;
@@ -32,15 +34,16 @@ pub mod cluster_wide;
 pub mod cluster_workloads;
 pub mod config;
 pub mod destinations;
+pub mod due_run;
 pub mod elsewhere;
 pub mod event_reader;
 pub mod failure;
-pub mod go_duration;
 pub mod history;
 pub mod hold;
 pub mod inbox;
 pub mod intake;
 mod job_run;
+pub mod key_secret;
 pub mod lane;
 pub mod metrics;
 pub mod namespaces;

@@ -1,5 +1,5 @@
 //! The one sequence of a batch: read the changed sources and the workloads, find who is concerned, let each be
-//! brought up to date.
+//! brought up to date; and let what is due be done.
 //!
 //! Invariants: the reads of a batch begin after its events arrived; what fails for one source, kind or workload is
 //! noted on the tickets that it concerns and stops nothing else.
@@ -9,10 +9,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use futures::future::join_all;
+use jiff::Timestamp;
 use tokio::sync::OnceCell;
 
 use super::cluster::Cluster;
-use super::lane::{Batch, Trigger, Unsettled};
+use super::due_run::DueCall;
+use super::lane::{Batch, Leftover, Trigger, Unsettled};
 use super::metrics::Metrics;
 use super::reporter::Reporter;
 use super::sources::{Present, Sources};
@@ -61,10 +63,10 @@ struct Work<'a> {
 }
 
 impl ReloadRun {
-    /// Works on a batch and gives back the workloads that should wait for their other sources.
-    pub async fn run(&self, namespace: Namespace, batch: Batch) -> Vec<Unsettled> {
+    /// Works on a batch and gives back what should be done later.
+    pub async fn run(&self, namespace: Namespace, batch: Batch) -> Leftover {
         self.metrics.batch();
-        let Some(batch) = self.in_scope(&namespace, batch).await else { return Vec::new() };
+        let Some(batch) = self.in_scope(&namespace, batch).await else { return Leftover::default() };
         let sources = Sources::new(self.cluster.clone(), namespace.clone());
         let new = by_source(batch.triggers);
         let settled: HashMap<WorkloadId, BySource> =
@@ -77,8 +79,35 @@ impl ReloadRun {
             everybody: new.values().chain(settled.values().flat_map(BTreeMap::values)).flatten().collect(),
             present: OnceCell::new(),
         };
-        let kinds = self.rules.kinds.iter().map(|kind| self.run_kind(kind, &work));
-        join_all(kinds).await.into_iter().flatten().collect()
+        let (mut leftover, due) = tokio::join!(self.run_kinds(&work), self.end_all_due(batch.due, &sources));
+        leftover.due.extend(due);
+        leftover
+    }
+
+    /// Works on the workloads for which there are events.
+    async fn run_kinds(&self, work: &Work<'_>) -> Leftover {
+        if work.everybody.is_empty() {
+            return Leftover::default();
+        }
+        let kinds = self.rules.kinds.iter().map(|kind| self.run_kind(kind, work));
+        let all = join_all(kinds).await.into_iter();
+        all.fold(Leftover::default(), |mut all, of_kind| {
+            all.unsettled.extend(of_kind.unsettled);
+            all.due.extend(of_kind.due);
+            all
+        })
+    }
+
+    async fn end_all_due(
+        &self,
+        due: HashMap<WorkloadId, Vec<DueCall>>,
+        sources: &Sources,
+    ) -> Vec<(WorkloadId, Timestamp)> {
+        let ends = due.into_iter().map(|(id, calls)| async move {
+            let next = self.end_due(&id, &calls, sources).await?;
+            Some((id, next))
+        });
+        join_all(ends).await.into_iter().flatten().collect()
     }
 
     /// The batch, where the labels of its namespace are as they should be. Where they cannot be read, it is sent again.
@@ -92,19 +121,21 @@ impl ReloadRun {
             Err(error) => {
                 tracing::error!(%error, namespace = namespace.as_str(), "a namespace's labels cannot be read");
                 give_back(batch.triggers.iter().chain(batch.settled.values().flatten()));
+                batch.due.values().flatten().for_each(|call| call.ticket.again());
             }
         }
         None
     }
 
     /// Works on the workloads of one kind: none waits for the list of another.
-    async fn run_kind(&self, kind: &'static WorkloadKind, work: &Work<'_>) -> Vec<Unsettled> {
+    async fn run_kind(&self, kind: &'static WorkloadKind, work: &Work<'_>) -> Leftover {
         let (workloads, present) =
             tokio::join!(self.list_workloads(kind, work), work.present.get_or_init(|| self.read_sources(work)),);
         let (scanned, mut matched) = (workloads.len(), 0);
-        let mut unsettled = Vec::new();
+        let mut leftover = Leftover::default();
         let mut runs = Vec::new();
         for workload in workloads {
+            leftover.due.extend(workload.next_due().map(|at| (workload.id.clone(), at)));
             if workload.way == RolloutWay::LeftAlone(Skip::StandIn) {
                 self.end_stand_in(&workload.id, work).await;
                 continue;
@@ -124,15 +155,16 @@ impl ReloadRun {
                 self.metrics.skip(Skip::AlreadyCurrent);
                 self.reporter.repeat(&workload, triggers);
             } else if waited.is_none() && settling(&workload, &self.rules) == Settling::WaitsForOthers {
-                unsettled.push(Unsettled { workload: workload.id.clone(), triggers });
+                leftover.unsettled.push(Unsettled { workload: workload.id.clone(), triggers });
             } else {
                 let named = hits.iter().map(|hit| hit.present.object.source.clone()).collect();
-                runs.push(WorkloadRun::new(self, work.sources, named, triggers).bring_up_to_date(workload));
+                let (id, run) = (workload.id.clone(), WorkloadRun::new(self, work.sources, named, triggers));
+                runs.push(async move { Some((id, run.bring_up_to_date(workload).await?)) });
             }
         }
         self.metrics.looked_at(kind, scanned, matched);
-        join_all(runs).await;
-        unsettled
+        leftover.due.extend(join_all(runs).await.into_iter().flatten());
+        leftover
     }
 
     /// Ends what another process began.

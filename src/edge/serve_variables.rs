@@ -13,6 +13,7 @@ pub(super) struct Ours {
     pub(super) link: Option<String>,
     pub(super) digest_key: Option<String>,
     pub(super) digest_key_file: Option<String>,
+    pub(super) digest_key_secret: Option<String>,
     pub(super) settle: Option<String>,
     pub(super) patches: Option<String>,
     pub(super) events: Option<String>,
@@ -51,9 +52,15 @@ pub(super) struct Ours {
     pub(super) secret_annotation: Option<String>,
     pub(super) configmap_exclude_annotation: Option<String>,
     pub(super) secret_exclude_annotation: Option<String>,
+    pub(super) secretproviderclass_auto_annotation: Option<String>,
+    pub(super) secretproviderclass_annotation: Option<String>,
+    pub(super) secretproviderclass_exclude_annotation: Option<String>,
     pub(super) auto_search_annotation: Option<String>,
     pub(super) search_match_annotation: Option<String>,
     pub(super) ignore_annotation: Option<String>,
+    pub(super) pause_deployment_annotation: Option<String>,
+    pub(super) pause_deployment_time_annotation: Option<String>,
+    pub(super) reload_delay_annotation: Option<String>,
 }
 
 /// How settings are written.
@@ -171,15 +178,29 @@ How annotations are called:
       [configmaps.exclude.reloader.stakater.com/reload]
   CONFROLL_SECRET_EXCLUDE_ANNOTATION
       [secrets.exclude.reloader.stakater.com/reload]
+  CONFROLL_SECRETPROVIDERCLASS_AUTO_ANNOTATION
+      [secretproviderclass.reloader.stakater.com/auto]
+  CONFROLL_SECRETPROVIDERCLASS_ANNOTATION
+      [secretproviderclass.reloader.stakater.com/reload]
+  CONFROLL_SECRETPROVIDERCLASS_EXCLUDE_ANNOTATION
+      [secretproviderclasses.exclude.reloader.stakater.com/reload]
   CONFROLL_RELOAD_ANNOTATION
       [reloader.stakater.com/reload]
   CONFROLL_ROLLOUT_STRATEGY_ANNOTATION
       [reloader.stakater.com/rollout-strategy]
+  CONFROLL_PAUSE_DEPLOYMENT_ANNOTATION       --pause-deployment-annotation
+      [deployment.reloader.stakater.com/pause-period]
+  CONFROLL_PAUSE_DEPLOYMENT_TIME_ANNOTATION  --pause-deployment-time-annotation
+      [deployment.reloader.stakater.com/paused-at]
+  CONFROLL_RELOAD_DELAY_ANNOTATION
+      [reloader.stakater.com/reload-delay]
 
 How it works:
   KUBECONFIG                 the cluster, where the process does not run in it
   CONFROLL_DIGEST_KEY        secret key of the digests on workloads [fixed]
   CONFROLL_DIGEST_KEY_FILE   or a file that holds it
+  CONFROLL_DIGEST_KEY_SECRET or a Secret (NAME, or NAMESPACE/NAME) that holds it
+                             as digest-key, and is made where there is none
   CONFROLL_SETTLE            how long a workload with several sources waits for
                              changes of the others [250ms]
   CONFROLL_PATCHES           patches on their way at once [32]

@@ -7,12 +7,12 @@ use std::time::Duration;
 use url::Url;
 
 use super::config::{AtStart, CountBy, KubeEvents};
-use super::go_duration;
 use super::variables::LogFormat;
 use crate::announce::style::{ShownKeys, ThreadBy};
 use crate::announce::text::clean;
 use crate::announce::webhook::EventMode;
 use crate::reload::extra_sources::CrossNamespace;
+use crate::reload::go_duration;
 use crate::reload::link::LinkTemplate;
 use crate::reload::opt_in::Unmarked;
 use crate::reload::rollout_way::{RevisionNames, Strategy};

@@ -1,4 +1,4 @@
-//! A sweep: looks at everything once, and sends what was missed down the same way as an event.
+//! A sweep: does what is due, then looks at everything once, and sends what was missed down the same way as an event.
 //!
 //! Invariants: one sweep at a time; lists of metadata and workloads first, content only of what moved, a few namespaces
 //! at a time; what a sweep finds is decided by the lanes, so events that come meanwhile and a sweep never meet.
@@ -9,13 +9,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures::stream::{self, StreamExt as _};
+use jiff::Timestamp;
 use tokio::sync::Mutex;
 
 use super::cluster::Cluster;
 use super::cluster_error::ClusterError;
 use super::lane::{EventOutcome, Lanes, Ticket};
 use super::metrics::Metrics;
+use super::namespaces::Places;
 use super::reload_run::log_problems;
+use super::reporter::now;
 use super::teller::Teller;
 use crate::reload::change::{Change, Occasion};
 use crate::reload::decision::Skip;
@@ -24,10 +27,20 @@ use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceKind, SourceRef};
 use crate::reload::sweep::SeenSources;
-use crate::reload::workload::Workload;
+use crate::reload::workload::{Workload, WorkloadId};
 
 /// Namespaces that are worked on at once: each holds its workloads in memory.
 const NAMESPACES: usize = 8;
+
+/// What a sweep finds.
+#[derive(Default)]
+struct Found {
+    /// What is to be looked at, by the namespace of the workloads that ask for it.
+    sources: BTreeMap<Namespace, BTreeSet<SourceRef>>,
+    /// Workloads on which something is due without the label, and when: such as what the peer paused and did not live to
+    /// resume.
+    unlabelled: Vec<(WorkloadId, Timestamp)>,
+}
 
 /// Looks at everything.
 #[derive(Clone)]
@@ -51,27 +64,75 @@ impl Sweep {
     pub async fn run(&self, event: &EventTag) -> EventOutcome {
         let _turn = self.one_at_a_time.lock().await;
         let began = Instant::now();
-        let outcome = match self.find(event).await {
-            Ok(found) => self.look_at(found, event, began).await,
-            Err(error) => {
-                tracing::error!(%error, "a sweep could not read everything; it has to be asked for again");
-                EventOutcome::Again
+        let outcome = match self.cluster.places().await {
+            // What waits to be done in time goes first.
+            Ok(places) => {
+                let (done, ended) = self.end_due(&places, event).await;
+                ended.max(self.find_and_look(&places, event, &done, began).await)
             }
+            Err(error) => unread(&error),
         };
         self.metrics.sweep(if outcome == EventOutcome::Done { "done" } else { "given_back" });
         outcome
     }
 
-    /// What is to be looked at, by the namespace of the workloads that ask for it.
-    async fn find(&self, event: &EventTag) -> Result<BTreeMap<Namespace, BTreeSet<SourceRef>>, ClusterError> {
+    /// Has what is due done on the workloads that the API server knows to wait, and says which those are.
+    async fn end_due(&self, places: &Places, event: &EventTag) -> (BTreeSet<WorkloadId>, EventOutcome) {
+        let (mut waiting, mut outcome) = (Vec::new(), EventOutcome::Done);
+        for kind in self.rules.kinds.iter().copied() {
+            let mut take = |workload: Workload| {
+                let next = workload.next_due().filter(|_| places.contain(&workload.id.namespace));
+                waiting.extend(next.map(|at| (workload.id, at)));
+            };
+            for namespace in places.lists() {
+                if let Err(error) = self.cluster.each_waiting_workload(kind, namespace, &mut take).await {
+                    outcome = unread(&error);
+                }
+            }
+        }
+        let ids = waiting.iter().map(|(id, _)| id.clone()).collect();
+        (ids, outcome.max(self.end(waiting, event).await))
+    }
+
+    /// Has what is due by now done, and the rest when it is.
+    async fn end(&self, waiting: Vec<(WorkloadId, Timestamp)>, event: &EventTag) -> EventOutcome {
+        let (now, event, (ticket, answer)) = (now(), event.for_what_is_due(), Ticket::new());
+        for (id, at) in waiting {
+            if at <= now {
+                self.lanes.join_due(id, event.clone(), ticket.clone());
+            } else {
+                self.lanes.wake_at(id, at);
+            }
+        }
+        drop(ticket);
+        answer.await.unwrap_or(EventOutcome::Again)
+    }
+
+    async fn find_and_look(
+        &self,
+        places: &Places,
+        event: &EventTag,
+        done: &BTreeSet<WorkloadId>,
+        began: Instant,
+    ) -> EventOutcome {
+        match self.find(places, event).await {
+            Ok(Found { mut unlabelled, sources }) => {
+                unlabelled.retain(|(id, _)| !done.contains(id));
+                self.end(unlabelled, event).await.max(self.look_at(sources, event, began).await)
+            }
+            Err(error) => unread(&error),
+        }
+    }
+
+    /// What is to be looked at.
+    async fn find(&self, places: &Places, event: &EventTag) -> Result<Found, ClusterError> {
         // Workloads first would find a source that is made between the lists to be missing, which says nothing; this
         // way round it is a source that nobody uses yet.
-        let places = self.cluster.places().await?;
         let mut seen = SeenSources::default();
         for kind in SourceKind::ALL {
-            self.cluster.see_sources(kind, &places, &mut seen).await?;
+            self.cluster.see_sources(kind, places, &mut seen).await?;
         }
-        let mut found: BTreeMap<Namespace, BTreeSet<SourceRef>> = BTreeMap::new();
+        let mut found = Found::default();
         let (mut stand_ins, mut asked_for) = (Vec::new(), BTreeSet::new());
         for kind in self.rules.kinds.iter().copied() {
             let mut take = |workload: Workload| {
@@ -85,9 +146,11 @@ impl Sweep {
                 let to_look_at =
                     seen.to_look_at(&workload, event, |what| self.teller.owed(&workload, what), &self.rules);
                 if !to_look_at.is_empty() {
-                    found.entry(workload.id.namespace.clone()).or_default().extend(to_look_at);
+                    found.sources.entry(workload.id.namespace.clone()).or_default().extend(to_look_at);
                 }
                 log_problems(&workload);
+                let due = workload.due_without_label(&event.for_what_is_due());
+                found.unlabelled.extend(due.map(|at| (workload.id, at)));
             };
             for namespace in places.lists() {
                 self.cluster.each_workload(kind, namespace, &mut take).await?;
@@ -124,4 +187,9 @@ impl Sweep {
         drop(ticket);
         answer.await.unwrap_or(EventOutcome::Again)
     }
+}
+
+fn unread(error: &ClusterError) -> EventOutcome {
+    tracing::error!(%error, "a sweep could not read everything; it has to be asked for again");
+    EventOutcome::Again
 }

@@ -5,6 +5,8 @@
 //! decided on a workload and sources that were read in this order or compared by version.
 //! Left out: which workloads are concerned (reload_run.rs), and what an outcome looks like outside (reporter.rs).
 
+use jiff::Timestamp;
+
 use super::cluster::Cluster;
 use super::cluster_error::ClusterError;
 use super::lane::Trigger;
@@ -16,6 +18,7 @@ use super::teller::Teller;
 use crate::reload::change::Occasion;
 use crate::reload::comparison::ReadOrder;
 use crate::reload::decision::Skip;
+use crate::reload::due::PutOff;
 use crate::reload::record::{Cause, EventTag, Record};
 use crate::reload::record_room::Fit;
 use crate::reload::redaction::without_values;
@@ -43,7 +46,10 @@ pub struct WorkloadRun<'a> {
 /// What one attempt came to.
 enum Attempt {
     Skipped(Skip),
-    Patched(Vec<SourceNow>, Box<Record>),
+    /// Rolled out; and when a pause ends that this began.
+    Patched(Vec<SourceNow>, Box<Record>, Option<Timestamp>),
+    /// It is put off until then.
+    PutOff(Timestamp),
     Refused(Box<Refusal>),
     /// Nothing had to be rolled out, and what was seen is noted.
     Recorded,
@@ -75,8 +81,9 @@ impl<'a> WorkloadRun<'a> {
         Self { run, sources, named, triggers }
     }
 
-    /// Does the work. What fails and may work later is noted on the tickets.
-    pub async fn bring_up_to_date(self, workload: Workload) {
+    /// Does the work, and gives back when something is due because of it. What fails and may work later is noted on the
+    /// tickets.
+    pub async fn bring_up_to_date(self, workload: Workload) -> Option<Timestamp> {
         let (id, reported) = (workload.id.clone(), ReportedWorkload::of(&workload));
         match self.attempts(workload).await {
             Ok(Attempt::Skipped(skip)) => {
@@ -97,9 +104,17 @@ impl<'a> WorkloadRun<'a> {
                     "what a workload runs on is noted"
                 );
             }
-            Ok(Attempt::Patched(changed, record)) => {
+            Ok(Attempt::Patched(changed, record, paused_until)) => {
                 let written = Some((*record).clone());
                 self.run.reporter.tell(reported, Outcome::Reloaded, changed, &record, written, self.triggers);
+                return paused_until;
+            }
+            Ok(Attempt::PutOff(until)) => {
+                self.run.metrics.skip(Skip::Delayed);
+                let (namespace, kind, name) = (id.namespace.as_str(), id.kind.kind, id.name.as_str());
+                let reason = Skip::Delayed.as_str();
+                tracing::info!(namespace, workload.kind = kind, workload.name = name, %until, reason, "a rollout is put off until its reload-delay is over");
+                return Some(until);
             }
             Ok(Attempt::Refused(refusal)) => {
                 let Refusal { changed, rollout, noted, message, .. } = *refusal;
@@ -111,6 +126,7 @@ impl<'a> WorkloadRun<'a> {
                 give_back(&self.triggers);
             }
         }
+        None
     }
 
     async fn attempts(&self, mut workload: Workload) -> Result<Attempt, ClusterError> {
@@ -183,7 +199,7 @@ impl<'a> WorkloadRun<'a> {
             _ => workload.reverted.as_ref().and_then(Reverted::objection),
         };
         match (changed.is_empty(), objection) {
-            (false, None) => self.roll_out(workload, changed, record).await,
+            (false, None) => self.roll_out_in_time(workload, changed, record).await,
             (false, Some(objection)) => Ok(self.refused(workload, changed, record, objection)),
             (true, _) if by_sweep.is_none() => Ok(Attempt::Skipped(skipped)),
             (true, Some(objection)) if workload.reverted.is_some() => {
@@ -206,6 +222,29 @@ impl<'a> WorkloadRun<'a> {
         }
     }
 
+    /// Rolls out, or puts that off where the workload asks for a delay.
+    async fn roll_out_in_time(
+        &self,
+        workload: &Workload,
+        changed: Vec<SourceNow>,
+        record: Record,
+    ) -> Result<Attempt, ClusterError> {
+        let sources: Vec<_> = changed.iter().map(|now| &now.object.source).collect();
+        match workload.put_off(&sources, &record.cause.event, now(), &self.rules().digest_key) {
+            PutOff::No => self.roll_out(workload, changed, record).await,
+            PutOff::Noted(_) => Ok(Attempt::Skipped(Skip::Delayed)),
+            PutOff::Note(note, until) => {
+                match self.cluster().patch(&workload.id, &Patch::Merge(record_patch(workload, &note))).await {
+                    Ok(()) => Ok(Attempt::PutOff(until)),
+                    Err(ClusterError::NotFound) => Ok(Attempt::Skipped(Skip::WorkloadGone)),
+                    // Without a note of it, it would be lost.
+                    Err(ClusterError::Refused { .. }) => self.roll_out(workload, changed, record).await,
+                    Err(error) => Err(error),
+                }
+            }
+        }
+    }
+
     async fn roll_out(
         &self,
         workload: &Workload,
@@ -213,14 +252,15 @@ impl<'a> WorkloadRun<'a> {
         record: Record,
     ) -> Result<Attempt, ClusterError> {
         let digests: Vec<_> = changed.iter().map(|now| (now.object.source.clone(), now.counted.digest)).collect();
-        let rollout = Rollout { workload, changed: &digests, record: &record, at: now() };
+        let at = now();
+        let rollout = Rollout { workload, changed: &digests, record: &record, at };
         let done = match &workload.way {
             RolloutWay::RunJob(_) => self.cluster().run_job(&rollout).await,
             RolloutWay::JobAgain(_) => self.cluster().make_job_again(&rollout).await,
             _ => self.cluster().patch(&workload.id, &rollout.patch()).await,
         };
         match done {
-            Ok(()) => Ok(Attempt::Patched(changed, Box::new(record))),
+            Ok(()) => Ok(Attempt::Patched(changed, Box::new(record), workload.pause_until(at))),
             Err(ClusterError::NotFound) => Ok(Attempt::Skipped(Skip::WorkloadGone)),
             Err(ClusterError::Refused { message }) => {
                 let message = without_values(&message, changed.iter().map(|now| &now.object.content));
@@ -289,7 +329,7 @@ impl<'a> WorkloadRun<'a> {
     /// Notes what a workload was seen to run on, where nothing has to be rolled out.
     async fn note(&self, workload: &Workload, mut record: Record) -> Result<Attempt, ClusterError> {
         if let Some(older) = &workload.record {
-            if older.knows_as_much_as(&record) {
+            if older.knows_as_much_as(&record) && !older.has_delayed() {
                 return Ok(Attempt::Skipped(Skip::AlreadyCurrent));
             }
             // The event of the last rollout must still find itself here when it comes again.

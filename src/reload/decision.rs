@@ -59,6 +59,8 @@ pub enum Skip {
     JobFinished,
     /// The Job is never to be made again.
     JobLeftAlone,
+    /// Changes are gathered until its `reload-delay` is over.
+    Delayed,
     /// The Job keeps the place of one that is being made again.
     StandIn,
 }
@@ -83,6 +85,7 @@ impl Skip {
             Self::Suspended => "suspended",
             Self::JobFinished => "job_finished",
             Self::JobLeftAlone => "job_left_alone",
+            Self::Delayed => "delayed",
             Self::StandIn => "stand_in",
         }
     }

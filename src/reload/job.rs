@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::digest::{Digest, hex};
+use super::due::DUE;
 use super::record::{OBSERVED, Record, hash_of};
 use super::rollout::TemplateChange;
 use super::workload::Workload;
@@ -74,6 +75,9 @@ fn tagged(name: &str, parts: &[&str]) -> String {
 pub fn job_again(job: &Value, record: &Record, change: &TemplateChange) -> Option<Value> {
     let mut again = made_anew(job)?;
     again["metadata"]["annotations"][OBSERVED] = json!(record.to_annotation());
+    if let Some(labels) = again.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
+        labels.remove(DUE);
+    }
     change.apply(again.pointer_mut("/spec/template")?)?;
     Some(again)
 }

@@ -17,6 +17,7 @@
 //!     objection() ─ why a rollout is not made again and again        refusal.rs
 //!   ReloadReport ─ what became of it, as a CloudEvent or an Event    report.rs, link.rs, kube_event.rs
 //!
+//! Timing ─ pauses and delays that are asked for, what is due       timing.rs, due.rs, go_duration.rs
 //! SeenSources ─ what a sweep has to look at                          sweep.rs
 //! ```
 //!
@@ -27,9 +28,11 @@ pub mod comparison;
 pub mod content;
 pub mod decision;
 pub mod digest;
+pub mod due;
 pub mod env_vars;
 pub mod extra_sources;
 mod go_class;
+pub mod go_duration;
 mod go_property;
 pub mod go_regex;
 pub mod job;
@@ -60,6 +63,7 @@ pub mod sweep;
 pub mod telling;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod timing;
 pub mod version;
 pub mod workload;
 pub mod workload_kind;

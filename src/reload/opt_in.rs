@@ -32,6 +32,12 @@ pub struct AnnotationKeys {
     pub ignore: String,
     /// On a workload: how it is rolled out.
     pub rollout_strategy: String,
+    /// On a Deployment: for how long it is paused from a rollout on.
+    pub pause_period: String,
+    /// On a Deployment: since when it is.
+    pub paused_at: String,
+    /// On a workload: for how long changes are gathered before a rollout.
+    pub reload_delay: String,
     /// The keys for ConfigMaps.
     pub config_map: KindKeys,
     /// The keys for Secrets.
@@ -66,6 +72,9 @@ impl Default for AnnotationKeys {
             matched: key("match"),
             ignore: key("ignore"),
             rollout_strategy: key("rollout-strategy"),
+            pause_period: "deployment.reloader.stakater.com/pause-period".to_owned(),
+            paused_at: "deployment.reloader.stakater.com/paused-at".to_owned(),
+            reload_delay: key("reload-delay"),
             config_map: of_kind(SourceKind::ConfigMap),
             secret: of_kind(SourceKind::Secret),
             secret_provider_class: of_kind(SourceKind::SecretProviderClass),

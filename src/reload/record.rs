@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::digest::{Digest, DigestKey, KeyId, RECIPE, hex};
+use super::due::Delayed;
 use super::references::Keys;
 use super::refusal::{Refused, Replaced};
 use super::source::{Namespace, SourceRef};
@@ -41,6 +42,8 @@ pub struct Record {
     pub(super) refused: Option<Refused>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) untold: Option<Untold>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) delayed: Option<Delayed>,
 }
 
 /// One source as it was last seen.
@@ -86,6 +89,12 @@ impl EventTag {
     pub fn of(source: &str, id: &str) -> Self {
         Self(tag(&[source, id]))
     }
+
+    /// What a sweep is called in rollouts that were put off until it came: it tells those by themselves.
+    #[must_use]
+    pub fn for_what_is_due(&self) -> Self {
+        Self(tag(&["due", &self.0]))
+    }
 }
 
 /// What the record knows of a source.
@@ -97,7 +106,7 @@ pub enum Known {
     Version(Version),
     /// The version and the digest of what counts.
     Content(Version, Digest),
-    /// Nothing, but that a rollout for it was refused.
+    /// Nothing, but that a rollout for it was refused or put off.
     Owed,
     /// That the workload runs without it; and the digest of what it held before, or of nothing.
     Gone(Version, Digest),
@@ -123,7 +132,18 @@ impl Record {
     pub fn new(key: &DigestKey, cause: Cause) -> Self {
         let (recipe, key) = (RECIPE, key.id().clone());
         let sources = BTreeMap::new();
-        Self { recipe, key, sources, home: None, up_to: None, cause, replaced: None, refused: None, untold: None }
+        Self {
+            recipe,
+            key,
+            sources,
+            home: None,
+            up_to: None,
+            cause,
+            replaced: None,
+            refused: None,
+            untold: None,
+            delayed: None,
+        }
     }
 
     /// Reads a record from its annotation. `None` where it is no record: somebody edited it, or a later Confroll
@@ -161,6 +181,7 @@ impl Record {
             Some(entry) if self.speaks_of(key) && entry.keys == keys_tag(keys) => {
                 Known::Content(entry.version, entry.digest)
             }
+            Some(_) if self.delays(source) => Known::Owed,
             Some(entry) => Known::Version(entry.version),
         }
     }

@@ -95,6 +95,8 @@ impl Record {
     pub fn as_refused(&self, older: Option<&Self>, event: EventTag, key: &DigestKey) -> Self {
         let nothing = || Self::new(key, Cause::new(event.clone(), Vec::new()));
         let mut noted = older.map_or_else(nothing, Self::clone);
+        // What was put off was tried now, and is owed from now on.
+        noted.delayed = None;
         noted.refused = Some(Refused { rollout: self.tag(), event, sources: self.cause.changed.clone() });
         noted
     }
@@ -116,10 +118,15 @@ impl Record {
         })
     }
 
-    /// Whether a rollout for a source that this record does not know otherwise was refused.
+    /// Whether a rollout for a source that this record does not know otherwise was refused or put off.
     pub(super) fn owes(&self, source: &SourceRef) -> bool {
-        let owed = self.refused.iter().flat_map(|refused| &refused.sources);
-        owed.into_iter().any(|name| *name == self.name_of(source))
+        self.was_refused_for(source) || self.delays(source)
+    }
+
+    /// Whether the last rollout that was refused was for a source.
+    pub(super) fn was_refused_for(&self, source: &SourceRef) -> bool {
+        let refused = self.refused.iter().flat_map(|refused| &refused.sources);
+        refused.into_iter().any(|name| *name == self.name_of(source))
     }
 
     /// Notes what the rollout that writes this record replaces.

@@ -63,7 +63,7 @@ impl ReportedWorkload {
             id: workload.id.clone(),
             uid: (!is_made_again).then(|| workload.uid.clone()),
             strategy: workload.way.as_str(),
-            note: workload.terms.pods.note(),
+            note: workload.note(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A decision as the patch that its workload needs.
 //!
 //! Invariants: a patch holds the workload's uid and version, so that it is refused where either is another by then; the
-//! record goes in with it, so that a rollout and the memory of it are one write.
+//! record goes in with it, so that a rollout and the memory of it, and a pause that it begins, are one write.
 //! Left out: sending it, and deciding again where it is refused (edge/workload_run.rs); Jobs (job.rs).
 
 use jiff::Timestamp;
@@ -9,6 +9,7 @@ use jiff::fmt::temporal::DateTimePrinter;
 use serde_json::{Value, json};
 
 use super::digest::Digest;
+use super::due::PausePatch;
 use super::record::{OBSERVED, Record};
 use super::rollout_way::{RolloutWay, Strategy};
 use super::source::SourceRef;
@@ -66,7 +67,7 @@ impl Rollout<'_> {
         match &self.workload.way {
             RolloutWay::RestartAt => {
                 let mut patch = record_patch(self.workload, self.record);
-                patch["spec"] = json!({ "restartAt": self.seconds() });
+                patch["spec"] = json!({ "restartAt": seconds(self.at) });
                 Patch::Merge(patch)
             }
             way => self.on_template(self.template_change(way)),
@@ -80,7 +81,7 @@ impl Rollout<'_> {
             |key: &str, value: String| Patch::Merge(json!({ "metadata": { "annotations": { key: value } } }));
         TemplateChange(match way.strategy() {
             Strategy::Annotations => annotation(LAST_RELOADED_FROM, self.last_reloaded_from()),
-            Strategy::Restart => annotation(RESTARTED_AT, self.seconds()),
+            Strategy::Restart => annotation(RESTARTED_AT, seconds(self.at)),
             Strategy::EnvVars => {
                 let changed: Vec<&SourceRef> = self.changed.iter().map(|(source, _)| source).collect();
                 Patch::Operations(self.workload.environments.operations(self.workload, &changed, self.record))
@@ -91,13 +92,15 @@ impl Rollout<'_> {
     /// The change of the template as a patch of the whole workload.
     fn on_template(&self, TemplateChange(change): TemplateChange) -> Patch {
         let (workload, path) = (self.workload, self.workload.id.kind.template_path);
+        let pause = workload.pause_patch(self.at);
         match change {
             Patch::Merge(mut template) => {
                 if let Some(name) = workload.next_revision(self.record) {
                     template["metadata"]["name"] = json!(name);
                 }
                 let mut patch = path.iter().rev().fold(template, |inner, step| json!({ *step: inner }));
-                patch["metadata"] = noted(workload, self.record);
+                patch["metadata"] = noted(workload, self.record, pause.as_ref());
+                pause.iter().for_each(|pause| pause.merge_into(&mut patch));
                 Patch::Merge(patch)
             }
             Patch::Operations(mut operations) => {
@@ -109,14 +112,10 @@ impl Rollout<'_> {
                 if let Some(name) = workload.next_revision(self.record) {
                     operations.push(json!({ "op": "replace", "path": format!("{root}/metadata/name"), "value": name }));
                 }
-                Patch::Operations([noted_by_operations(workload, self.record), operations].concat())
+                let noted = noted_by_operations(workload, self.record, pause.as_ref());
+                Patch::Operations([noted, operations].concat())
             }
         }
-    }
-
-    /// As Kubernetes writes times.
-    fn seconds(&self) -> String {
-        DateTimePrinter::new().precision(Some(0)).timestamp_to_string(&self.at)
     }
 
     /// The peer's annotation: the fields of its version 1.
@@ -136,10 +135,15 @@ impl Rollout<'_> {
     }
 }
 
+/// A time as Kubernetes writes it.
+pub(super) fn seconds(at: Timestamp) -> String {
+    DateTimePrinter::new().precision(Some(0)).timestamp_to_string(&at)
+}
+
 /// The merge patch that notes `record` on `workload` and rolls nothing out, as it leaves the pod template alone.
 #[must_use]
 pub fn record_patch(workload: &Workload, record: &Record) -> Value {
-    json!({ "metadata": noted(workload, record) })
+    json!({ "metadata": noted(workload, record, None) })
 }
 
 /// The patch that notes `next` on a workload in place of exactly the record `last`.
@@ -150,17 +154,22 @@ pub fn next_record_patch(last: &Record, next: &Record) -> Patch {
     Patch::Operations(vec![is_last, json!({ "op": "replace", "path": path, "value": next.to_annotation() })])
 }
 
-fn noted(workload: &Workload, record: &Record) -> Value {
-    json!({
+fn noted(workload: &Workload, record: &Record, pause: Option<&PausePatch<'_>>) -> Value {
+    let mut metadata = json!({
         "uid": workload.uid,
         "resourceVersion": workload.version,
         "annotations": { OBSERVED: record.to_annotation() },
-    })
+    });
+    if let Some(labels) = workload.label_patch(record, pause) {
+        metadata["labels"] = labels;
+    }
+    metadata
 }
 
 /// The same as operations. To replace a version by itself is a precondition, as in a merge patch.
-fn noted_by_operations(workload: &Workload, record: &Record) -> Vec<Value> {
+fn noted_by_operations(workload: &Workload, record: &Record, pause: Option<&PausePatch<'_>>) -> Vec<Value> {
     let replace = |path: &str, value: Value| json!({ "op": "replace", "path": path, "value": value });
+    let labels = workload.label_operations(record, pause);
     let record = json!(record.to_annotation());
     let noted = match workload.annotations {
         HasAnnotations::Yes => {
@@ -170,7 +179,10 @@ fn noted_by_operations(workload: &Workload, record: &Record) -> Vec<Value> {
         HasAnnotations::No => json!({ "op": "add", "path": "/metadata/annotations", "value": { OBSERVED: record } }),
     };
     let (uid, version) = (json!(workload.uid), json!(workload.version));
-    vec![replace("/metadata/uid", uid), replace("/metadata/resourceVersion", version), noted]
+    let mut operations = vec![replace("/metadata/uid", uid), replace("/metadata/resourceVersion", version), noted];
+    operations.extend(labels);
+    operations.extend(pause.into_iter().flat_map(PausePatch::operations));
+    operations
 }
 
 #[cfg(test)]

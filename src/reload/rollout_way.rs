@@ -97,7 +97,9 @@ impl RolloutWay {
             {
                 Self::RestartAt
             }
-            (Owner::Users, Controller::ByTemplate | Controller::ArgoRollouts) => Self::Template(strategy),
+            (Owner::Users, Controller::ByTemplate | Controller::Pausable | Controller::ArgoRollouts) => {
+                Self::Template(strategy)
+            }
             (Owner::Users, Controller::KnativeServing) => match (terms.revision_name, rules.revision_names) {
                 (RevisionName::Given, RevisionNames::Kept) => Self::Blocked(strategy, NAMED_REVISION),
                 _ => Self::Template(strategy),

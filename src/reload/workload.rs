@@ -25,6 +25,7 @@ use super::rollout_way::{self, RevisionName, RolloutWay, Terms};
 use super::rules::Rules;
 use super::source::{Namespace, SourceKind, SourceRef};
 use super::source_object::ShapeError;
+use super::timing::{self, Timing};
 use super::version::Version;
 use super::workload_kind::{Controller, WorkloadKind};
 
@@ -71,6 +72,8 @@ pub struct Workload {
     pub way: RolloutWay,
     /// What its spec means for that.
     pub terms: Terms,
+    /// What it has to do with the clock.
+    pub timing: Timing,
     /// What is wrong with what it asks for, of that and of other namespaces.
     pub problems: Vec<String>,
     /// The containers of its pod template.
@@ -170,6 +173,7 @@ impl Workload {
         let owner = owner(metadata.owners.as_deref().unwrap_or_default());
         let annotations = metadata.annotations.unwrap_or_default();
         let record = annotations.get(OBSERVED).and_then(|text| Record::read(text)).map(|record| record.of(namespace));
+        let timing = Timing::of(kind, &annotations, metadata.labels.as_ref(), &rules.annotations);
         let labels = metadata.labels.unwrap_or_default();
         let extra = ExtraSources::of(namespace, &annotations, &labels, rules.cross_namespace);
         let digest = rules.digest_key.digest(["confroll pod template", raw]);
@@ -181,15 +185,17 @@ impl Workload {
             opt_in: OptIn::of(&annotations, template.annotations(), &rules.annotations, rules.unmarked),
             references: References::of(&template),
             record,
-            room: room_beside(&annotations),
+            room: room_beside(&annotations).saturating_sub(timing.room()),
             way: RolloutWay::of(kind, owner, &annotations, &terms, rules),
             problems: rollout_way::problems(&annotations, rules)
                 .chain(extra.problems().map(ToString::to_string))
+                .chain(timing::problems(kind, &annotations, &rules.annotations))
                 .collect(),
             extra,
             environments: Environments::of(&template),
             annotations: if annotations.is_empty() { HasAnnotations::No } else { HasAnnotations::Yes },
             terms,
+            timing,
             template: digest,
             reverted: reverts.map(|times| Reverted { times, by: template_writer(kind, json) }),
             id,

@@ -39,6 +39,8 @@ pub enum Presence {
 pub enum Controller {
     /// One that replaces pods when the pod template changes.
     ByTemplate,
+    /// The same, and it waits with that as long as `spec.paused` is set.
+    Pausable,
     /// The same, and it restarts pods without a new template too.
     ArgoRollouts,
     /// The same, by a Revision for each template.
@@ -53,7 +55,7 @@ const AT_SPEC: &[&str] = &["spec", "template"];
 
 /// Every kind that can be rolled out, apart from those of the settings.
 pub static WORKLOAD_KINDS: [WorkloadKind; 8] = [
-    built_in("apps", "Deployment", "deployments", AT_SPEC, Controller::ByTemplate),
+    built_in("apps", "Deployment", "deployments", AT_SPEC, Controller::Pausable),
     built_in("apps", "StatefulSet", "statefulsets", AT_SPEC, Controller::ByTemplate),
     built_in("apps", "DaemonSet", "daemonsets", AT_SPEC, Controller::ByTemplate),
     built_in("batch", "CronJob", "cronjobs", &["spec", "jobTemplate", "spec", "template"], Controller::CronJob),

@@ -87,7 +87,7 @@ async fn without_the_setting_the_annotation_has_no_effect_and_costs_no_request()
         assert_eq!(cluster.rollouts(API), 0);
         let mut requests = cluster.requests();
         requests.sort();
-        assert!(!requests.iter().any(|request| request.contains("labelSelector")), "{requests:?}");
+        assert!(!requests.iter().any(|request| request.contains("cross-namespace")), "{requests:?}");
         requests
     };
     assert_eq!(requests(true).await, requests(false).await);

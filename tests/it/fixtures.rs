@@ -89,7 +89,7 @@ pub(crate) fn may_change(kind: &WorkloadKind, strategy: &str) -> Vec<String> {
                 paths.push(path.to_owned());
             }
         }
-        Controller::ByTemplate | Controller::ArgoRollouts | Controller::KnativeServing => {}
+        Controller::ByTemplate | Controller::Pausable | Controller::ArgoRollouts | Controller::KnativeServing => {}
     }
     paths.push(match strategy {
         "annotations" => format!("{template}/metadata/annotations/reloader.stakater.com~1last-reloaded-from"),

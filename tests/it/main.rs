@@ -7,6 +7,8 @@ mod support;
 // On the real parts.
 mod calling;
 mod crossing_for_real;
+mod due_for_real;
+mod key_secret;
 mod limits;
 mod many_processes;
 mod refusing;
@@ -21,13 +23,16 @@ mod absence;
 mod canary;
 mod crossing;
 mod deciding;
+mod delaying;
 mod fake_cluster;
 mod faults;
 mod fixtures;
 mod jobs;
 mod kind_plane;
 mod kinds;
+mod opting;
 mod overload;
+mod pausing;
 mod racing;
 mod renaming;
 mod requests;
@@ -69,4 +74,5 @@ mod settings;
 
 // The tree itself.
 mod events_doc;
+mod monitoring;
 mod rooms;

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::fake_cluster::FakeCluster;
-use crate::support::{Function, settings, workload_using};
+use crate::pausing::{PAUSE, PAUSED_AT};
+use crate::support::{Function, config_map, settings, workload_using};
 
 /// Where an annotation stands.
 #[derive(Clone, Copy, PartialEq)]
@@ -33,6 +34,7 @@ async fn every_annotation_can_be_called_otherwise_and_the_usual_key_then_means_n
         ("SEARCH_MATCH", format!("{prefix}/match"), "true", Source, Some(SEARCH), None, 1),
         ("IGNORE", format!("{prefix}/ignore"), "true", Source, Some(AUTO), None, 0),
         ("RELOAD", format!("{prefix}/reload"), "false", Workload, Some(AUTO), None, 0),
+        ("RELOAD_DELAY", format!("{prefix}/reload-delay"), "1h", Workload, Some(AUTO), None, 0),
     ];
     for (name, usual, value, on, beside, on_source, expected) in rows {
         let variable = format!("CONFROLL_{name}_ANNOTATION");
@@ -62,4 +64,25 @@ async fn every_annotation_can_be_called_otherwise_and_the_usual_key_then_means_n
         let rollouts = ["new", "old"].map(|name| cluster.rollouts(&format!("deployments/{name}")));
         assert_eq!(rollouts, [expected, 1 - expected], "{variable}");
     }
+}
+
+#[tokio::test]
+async fn a_pause_is_asked_for_and_noted_by_other_keys_too() {
+    let cluster = FakeCluster::default();
+    cluster.put("configmaps/app", config_map("1"));
+    for (name, key) in [("new", "shop.example/pause"), ("old", PAUSE)] {
+        let mut workload = workload_using(&["app"]);
+        workload["metadata"]["annotations"][key] = json!("1h");
+        cluster.put(&format!("deployments/{name}"), workload);
+    }
+    cluster.put("configmaps/app", config_map("2"));
+    let variables = [
+        ("CONFROLL_PAUSE_DEPLOYMENT_ANNOTATION", "shop.example/pause"),
+        ("CONFROLL_PAUSE_DEPLOYMENT_TIME_ANNOTATION", "shop.example/paused.at"),
+    ];
+    Function::with(&cluster, settings(&variables)).await.updated("ConfigMap", "app").await;
+    let [new, old] = ["new", "old"].map(|name| cluster.get(&format!("deployments/{name}")));
+    assert_eq!((&new["spec"]["paused"], &old["spec"]["paused"]), (&json!(true), &Value::Null));
+    let began = |object: &Value, key: &str| object["metadata"]["annotations"][key].is_string();
+    assert!(began(&new, "shop.example/paused.at") && !began(&new, PAUSED_AT) && !began(&old, PAUSED_AT));
 }

@@ -63,10 +63,11 @@ async fn a_first_sweep_rolls_nothing_out_and_notes_what_workloads_run_on() {
         assert_eq!(record_of(&cluster, key)["sources"].as_object().unwrap().keys().collect::<Vec<_>>(), [source]);
     }
     assert_eq!(record_of(&cluster, "deployments/silent"), Value::Null);
-    // The next one finds everything as it was: two lists of sources, five of workloads, and nothing else.
+    // The next one finds everything as it was: two lists of sources, five of workloads, five of those that wait,
+    // and nothing else.
     let before = cluster.requests().len();
     assert_eq!(function.swept("2").await, 202);
-    assert_eq!(requests_since(&cluster, before), [("list of all", 7)].into());
+    assert_eq!(requests_since(&cluster, before), [("list of all", 12)].into());
 }
 
 #[tokio::test]
@@ -134,7 +135,7 @@ async fn a_label_is_noted_once_and_rolls_nothing_out() {
     function.swept("2").await;
     let before = cluster.requests().len();
     function.swept("3").await;
-    assert_eq!(requests_since(&cluster, before), [("list of all", 7)].into());
+    assert_eq!(requests_since(&cluster, before), [("list of all", 12)].into());
     assert_eq!(rollouts(&cluster), [0; 4]);
 }
 

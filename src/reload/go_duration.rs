@@ -1,7 +1,7 @@
 //! Durations as Go writes them (`250ms`, `1h30m`, `1.5s`): what users of Kubernetes and of the peer know.
 //!
-//! Invariant: reads what Go's `time.ParseDuration` reads and nothing else, but for negative durations, which no
-//! setting here can mean. No crate reads exactly these (jiff takes "5 minutes", humantime takes days and months).
+//! Invariant: reads what Go's `time.ParseDuration` reads and nothing else. A negative duration is none that anything here
+//! could last. No crate reads exactly these (jiff takes "5 minutes", humantime takes days and months).
 
 use std::time::Duration;
 
@@ -10,9 +10,21 @@ use std::time::Duration;
 #[error("is no duration; write it like 250ms, 10s or 1m30s")]
 pub struct DurationError;
 
-/// Reads a duration.
+/// Reads a duration that something may last: `None` for zero and less.
+pub fn parse_lasting(text: &str) -> Result<Option<Duration>, DurationError> {
+    match text.strip_prefix('-') {
+        Some(negative) => parse_unsigned(negative).map(|_| None),
+        None => parse(text).map(|duration| (!duration.is_zero()).then_some(duration)),
+    }
+}
+
+/// Reads a duration; a negative one is an error.
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
-    let mut rest = text.strip_prefix('+').unwrap_or(text);
+    parse_unsigned(text.strip_prefix('+').unwrap_or(text))
+}
+
+fn parse_unsigned(text: &str) -> Result<Duration, DurationError> {
+    let mut rest = text;
     if rest == "0" {
         return Ok(Duration::ZERO);
     }
@@ -100,5 +112,26 @@ mod tests {
         }
         assert_eq!(parse("-1s"), Err(DurationError));
         assert_eq!(parse("99999999999999999999999999999999999999999h"), Err(DurationError));
+    }
+
+    #[test]
+    fn what_is_to_last_no_time_is_told_from_what_is_no_duration() {
+        let second = Some(Duration::from_secs(1));
+        let rows = [
+            ("1s", Ok(second)),
+            ("+1s", Ok(second)),
+            ("0", Ok(None)),
+            ("0s", Ok(None)),
+            ("-0", Ok(None)),
+            ("-1m30s", Ok(None)),
+            ("-", Err(DurationError)),
+            ("-+1s", Err(DurationError)),
+            ("--1s", Err(DurationError)),
+            ("-1", Err(DurationError)),
+            ("1s-1s", Err(DurationError)),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(parse_lasting(text), expected, "{text}");
+        }
     }
 }
