@@ -65,14 +65,23 @@ impl Plane {
         plane
     }
 
-    /// Installs CRDs like those of the Secrets Store CSI driver, whose status is no subresource.
+    /// Installs CRDs like those of the Secrets Store CSI driver: a status is no subresource there, and other fields are lost.
     pub(crate) async fn install_secrets_store(&self) {
-        for row in [
-            "secrets-store.csi.x-k8s.io/v1/SecretProviderClass:secretproviderclasses=spec",
-            "secrets-store.csi.x-k8s.io/v1/SecretProviderClassPodStatus:secretproviderclasspodstatuses=spec",
+        let text = || json!({ "type": "string" });
+        let object = json!({ "type": "object", "properties": { "id": text(), "version": text() } });
+        let status = json!({ "type": "object", "properties": {
+            "mounted": { "type": "boolean" }, "podName": text(), "secretProviderClassName": text(), "targetPath": text(),
+            "objects": { "type": "array", "items": object } } });
+        let spec = json!({ "type": "object", "properties": { "provider": text() } });
+        for (row, properties) in [
+            ("SecretProviderClass:secretproviderclasses=spec", json!({ "spec": spec })),
+            ("SecretProviderClassPodStatus:secretproviderclasspodstatuses=spec", json!({ "status": status })),
         ] {
-            let mut crd = crd(WorkloadKind::read(row).unwrap());
-            crd["spec"]["versions"][0].as_object_mut().unwrap().remove("subresources");
+            let row = format!("secrets-store.csi.x-k8s.io/v1/{row}");
+            let mut crd = crd(WorkloadKind::read(&row).unwrap());
+            let version = crd["spec"]["versions"][0].as_object_mut().unwrap();
+            version.remove("subresources");
+            version["schema"] = json!({ "openAPIV3Schema": { "type": "object", "properties": properties } });
             self.control.install_crds(&crd.to_string()).await.unwrap();
         }
     }

@@ -37,6 +37,7 @@ mod racing;
 mod renaming;
 mod requests;
 mod rollout_ways;
+mod rotating;
 mod scoping;
 mod secrets;
 mod secrets_stage;

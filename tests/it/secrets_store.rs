@@ -1,12 +1,13 @@
 //! A SecretProviderClass is rotated pod by pod, as the Secrets Store CSI driver does it, on a real API server with CRDs that
 //! leave status where the driver's leave it.
 
+use confroll_stack::RecordingSink;
 use confroll_stack::object::{MERGE_PATCH, send as request};
 use serde_json::json;
 
 use crate::kind_plane::{CSI, CSI_ON, Plane, changed, status_event};
 use crate::secrets_stage::{Shop, Stage, Step, mounting, orders, plain, play};
-use crate::support::told;
+use crate::support::{told, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pods_that_rotate_at_different_moments_are_one_rollout_in_every_order() {
@@ -230,5 +231,45 @@ async fn where_the_driver_is_not_installed_the_setting_costs_one_look_and_no_err
     assert_eq!(for_classes, [CSI]);
     // Forged, or told before the driver was uninstalled.
     shop.told("update", "a").await;
+    assert!(!stage.function.log().contains("ERROR"), "{}", stage.function.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_many_pods_have_mounted_is_read_page_by_page_and_the_past_of_it_too() {
+    let stage = Stage::set(&[CSI_ON]).await;
+    let shop = stage.shop().await;
+    shop.class("vault", json!({})).await;
+    let pods: Vec<String> = (0..520).map(|number| format!("p{number}")).collect();
+    for some in pods.chunks(20) {
+        futures::future::join_all(some.iter().map(|pod| shop.mounts(pod, "vault", "1"))).await;
+    }
+    // On the second page: rotated before the workload is there.
+    shop.mounts("z", "vault", "1").await;
+    shop.mounts("z", "vault", "2").await;
+    shop.api().await;
+    play(&shop, Step::IsWrittenAgain("z"), "2").await;
+    assert_eq!(shop.rollouts("api"), 0, "{}", stage.function.log());
+    play(&shop, Step::Rotates("z"), "3").await;
+    assert_eq!(shop.rollouts("api"), 1, "{}", stage.function.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watcher_waits_without_an_error_for_a_driver_that_is_installed_later() {
+    let plane = Plane::start().await;
+    let sink = RecordingSink::start().await.unwrap();
+    let watcher = plane.watcher(&sink, &[CSI_ON, ("CONFROLL_LOG_LEVEL", "debug")]).await;
+    until(|| async { watcher.log().contains("what is to be watched is not installed") }).await;
+    plane.install_secrets_store().await;
+    let stage = Stage { plane, sink, function: watcher };
+    let shop = stage.shop().await;
+    shop.class("vault", json!({})).await;
+    shop.mounts("a", "vault", "1").await;
+    shop.api().await;
+    // Whether the watch or the sweep at its start sees it.
+    shop.mounts("a", "vault", "2").await;
+    until(|| async { shop.rollouts("api") == 1 }).await;
+    shop.mounts("b", "vault", "2").await;
+    shop.mounts("a", "vault", "3").await;
+    until(|| async { shop.rollouts("api") == 2 }).await;
     assert!(!stage.function.log().contains("ERROR"), "{}", stage.function.log());
 }
