@@ -22,7 +22,7 @@ use crate::reload::change::Change;
 use crate::reload::extra_sources::{CROSS_NAMESPACE, CrossNamespace, ExtraSources};
 use crate::reload::label_selector::Labels;
 use crate::reload::opt_in::Annotations;
-use crate::reload::source::{Namespace, SourceRef};
+use crate::reload::source::{Namespace, SourceKind, SourceRef};
 use crate::reload::workload_kind::{Presence, WorkloadKind};
 
 /// Sends events to the lanes of other namespaces.
@@ -64,7 +64,9 @@ impl Elsewhere {
 
     /// Has an event looked after in other namespaces, where the rules allow that.
     pub fn join(&self, change: Change, ticket: Ticket) {
-        if self.cluster.rules.cross_namespace == CrossNamespace::Off {
+        // No annotation names a SecretProviderClass of another namespace.
+        let may_be_named = change.source.kind != SourceKind::SecretProviderClass;
+        if self.cluster.rules.cross_namespace == CrossNamespace::Off || !may_be_named {
             return;
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

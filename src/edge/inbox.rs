@@ -142,13 +142,15 @@ async fn told(inbox: &Inbox, event: &Event) -> Result<Told, Failure> {
     if let Some(change) = Change::from_event(event)? {
         return Ok(scope.source(&change.source).map_or_else(out_of_scope, |()| Told::Change(change)));
     }
-    let Some(status) = PodStatusRef::from_event(event)? else {
+    let status = match scope.source_kind(SourceKind::SecretProviderClass) {
+        Ok(()) => PodStatusRef::from_event(event)?,
+        Err(_) => None,
+    };
+    let Some(status) = status else {
         tracing::debug!(event.id = event.id(), event.type = event.ty(), "an event is not for us");
         return Ok(Told::NotForUs);
     };
-    let is_in_scope =
-        scope.source_kind(SourceKind::SecretProviderClass).and_then(|()| scope.namespace(&status.namespace));
-    if let Err(out) = is_in_scope {
+    if let Err(out) = scope.namespace(&status.namespace) {
         return Ok(out_of_scope(out));
     }
     match inbox.cluster.class_of(status).await {

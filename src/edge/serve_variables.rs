@@ -121,7 +121,8 @@ What is looked at:
       only namespaces with such labels: team=shop, env in (prod, test), !old;
       needs the rights to get and list namespaces [any labels]
   CONFROLL_RESOURCE_LABEL_SELECTOR  --resource-label-selector
-      only ConfigMaps and Secrets with such labels [any labels]
+      only ConfigMaps, Secrets and SecretProviderClasses with such labels
+      [any labels]
   CONFROLL_IGNORE_CONFIGMAPS        --resources-to-ignore=configmaps
       true: no ConfigMap; or names of some, such as kube-root-ca.crt [false]
   CONFROLL_IGNORE_SECRETS           --resources-to-ignore=secrets

@@ -6,11 +6,11 @@
 //! change, and neither is a pod that goes away and leaves one behind that has not rotated yet ([`News`]). Statuses that were
 //! never written again only say where pods started. That is what a rotation is compared with, and no change in itself:
 //! a provider may give each pod a version of its own (dynamic credentials), and the pods that a rollout starts must not
-//! lead to the next one.
+//! lead to the next one. Where pods started with different versions, a rotation to any of them is a change to some.
 //! Invariant: ids and versions are held like content, and shown as little.
 //! Left out: how statuses are read (edge/classes.rs).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cloudevents::{AttributesReader as _, Event};
 use jiff::Timestamp;
@@ -154,8 +154,10 @@ impl Mounted {
 pub struct MountedClass {
     /// By objects of statuses that were written again.
     rotated: Objects,
-    /// By objects of the others.
-    started: Objects,
+    /// By objects of the others: all versions that pods started with.
+    started: BTreeMap<String, BTreeSet<String>>,
+    /// The last version of those others.
+    started_at: Option<Version>,
 }
 
 /// Objects by id: when each was last written, and the version that was.
@@ -170,25 +172,25 @@ impl MountedClass {
     fn add(&mut self, metadata: &Metadata<'_>, objects: Vec<Object>) {
         let written_at = last_write(metadata.managed_fields.as_deref().unwrap_or_default(), &["f:status"]);
         let written = (written_at, metadata.resource_version);
-        let rotated = metadata.generation.is_some_and(|generation| generation > 1);
-        let known = if rotated { &mut self.rotated } else { &mut self.started };
+        let is_rotated = metadata.generation.is_some_and(|generation| generation > 1);
         for Object { id, version } in objects {
             let (id, version) = (id.unwrap_or_default(), version.unwrap_or_default());
-            let entry = known.entry(id).or_insert_with(|| (written, version.clone()));
+            if !is_rotated {
+                self.started.entry(id).or_default().insert(version);
+                self.started_at = self.started_at.max(Some(metadata.resource_version));
+                continue;
+            }
+            let entry = self.rotated.entry(id).or_insert_with(|| (written, version.clone()));
             if entry.0 < written {
                 *entry = (written, version);
             }
         }
     }
 
-    fn counted(&self) -> &Objects {
-        if self.rotated.is_empty() { &self.started } else { &self.rotated }
-    }
-
     /// The latest version of the statuses that count; `None` where no object is mounted.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
-        self.counted().values().map(|((_, version), _)| *version).max()
+        self.rotated.values().map(|((_, version), _)| *version).max().or(self.started_at)
     }
 
     /// What that version can tell.
@@ -212,8 +214,12 @@ impl MountedClass {
     /// The versions of the objects, by id.
     #[must_use]
     pub fn content(&self) -> Content {
-        let versions = self.counted().iter().map(|(id, (_, version))| (id.clone(), version.clone()));
-        Content::new(versions.collect(), BTreeMap::new())
+        let rotated = self.rotated.iter().map(|(id, (_, version))| (id.clone(), version.clone()));
+        // Several versions are like none of them.
+        let all = |versions: &BTreeSet<String>| versions.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
+        let started = self.started.iter().map(|(id, versions)| (id.clone(), all(versions)));
+        let counted = if self.rotated.is_empty() { started.collect() } else { rotated.collect() };
+        Content::new(counted, BTreeMap::new())
     }
 }
 
@@ -285,12 +291,15 @@ mod tests {
     }
 
     #[test]
-    fn what_pods_start_with_is_told_by_who_was_written_last_and_is_no_news() {
+    fn what_pods_start_with_is_no_news_and_where_they_differ_it_is_like_no_version_alone() {
         let one = status(20, 5, 1, &[("a", "of one pod")]);
         let another = status(30, 9, 1, &[("a", "of another")]);
-        let both = digest(&[another.clone(), one]);
+        let both = digest(&[another.clone(), one.clone()]);
         assert_eq!((both.0, both.1), (version(30), News::Never));
-        assert_eq!(both.2, digest(&[another]).2);
+        assert!(both.2 != digest(std::slice::from_ref(&another)).2 && both.2 != digest(std::slice::from_ref(&one)).2);
+        // Pods that started alike are like one that is written again with the same.
+        let alike = digest(&[one.clone(), status(25, 7, 1, &[("a", "of one pod")])]);
+        assert_eq!(alike.2, digest(&[one, status(40, 11, 2, &[("a", "of one pod")])]).2);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::fake_cluster::{FakeCluster, status};
 use crate::kind_plane::{CSI_ON, status_event};
 use crate::secrets_stage::mounting;
-use crate::support::{ChangeEvent, Function, config_map, settings, told};
+use crate::support::{ChangeEvent, Function, config_map, labelled_config_map, settings, told};
 
 const API: &str = "deployments/api";
 
@@ -16,7 +16,8 @@ const API: &str = "deployments/api";
 /// at which second.
 pub(crate) fn mount_of(cluster: &FakeCluster, class: &str, pod: &str, version: &str, (generation, second): (u64, u64)) {
     let key = format!("secretproviderclasspodstatuses/{pod}-{class}");
-    let written = json!([{ "time": format!("2026-01-02T00:00:{second:02}Z"), "fieldsV1": { "f:status": {} }, "operation": "Update" }]);
+    let time = format!("2026-01-02T00:{:02}:{:02}Z", second / 60, second % 60);
+    let written = json!([{ "time": time, "fieldsV1": { "f:status": {} }, "operation": "Update" }]);
     cluster.put(
         &key,
         json!({
@@ -34,7 +35,7 @@ fn mount(cluster: &FakeCluster, pod: &str, version: &str, generation: u64, secon
 fn rotate(cluster: &FakeCluster, pod: &str, version: &str) {
     let before = cluster.get(&format!("secretproviderclasspodstatuses/{pod}-vault"));
     let generation = before["metadata"]["generation"].as_u64().unwrap() + 1;
-    mount(cluster, pod, version, generation, 10 + generation);
+    mount(cluster, pod, version, generation, 10 + cluster.revision());
 }
 
 fn deployment(pod: &Value) -> Value {
@@ -197,4 +198,55 @@ async fn a_class_and_a_config_map_that_changed_together_are_one_rollout() {
     assert_eq!(cluster.rollouts("deployments/both"), 1);
     assert_eq!(function.told(&rotated("a")).await, 202);
     assert_eq!((cluster.rollouts("deployments/both"), cluster.rollouts(API)), (1, 1));
+}
+
+/// What is asked of classes and statuses, one by one, since the so-many-th request.
+fn reads_since(cluster: &FakeCluster, start: usize) -> usize {
+    cluster.requests()[start..].iter().filter(|request| request.contains("/secretproviderclasses/vault")).count()
+}
+
+#[tokio::test]
+async fn what_another_pod_started_with_hides_no_rotation_to_it() {
+    for is_noted_before in [true, false] {
+        let cluster = started();
+        cluster.put("configmaps/app", config_map("1"));
+        let mut pod = mounting("vault");
+        pod["containers"][0]["envFrom"] = json!([{ "configMapRef": { "name": "app" } }]);
+        cluster.put("deployments/both", deployment(&pod));
+        let function = Function::with(&cluster, settings(&[CSI_ON])).await;
+        if is_noted_before {
+            assert_eq!(function.swept("before").await, 202);
+        }
+        mount(&cluster, "other", "2", 1, 5);
+        // A label that a sweep notes: the record is written again, without a rollout.
+        let start = cluster.requests().len();
+        cluster.put("configmaps/app", labelled_config_map("1", "other"));
+        assert_eq!((function.swept("between").await, cluster.rollouts("deployments/both")), (202, 0));
+        assert!(reads_since(&cluster, start) > 0);
+        // What pods start with is nothing to look at.
+        let start = cluster.requests().len();
+        mount(&cluster, "another", "2", 1, 6);
+        assert_eq!((function.swept("quiet").await, reads_since(&cluster, start)), (202, 0));
+        rotate(&cluster, "a", "2");
+        assert_eq!(function.told(&rotated("a")).await, 202);
+        assert_eq!((cluster.rollouts("deployments/both"), cluster.rollouts(API)), (1, 1), "{is_noted_before}");
+    }
+}
+
+#[tokio::test]
+async fn a_pod_that_rotated_and_goes_away_takes_nothing_back() {
+    let cluster = started();
+    let function = Function::with(&cluster, settings(&[CSI_ON])).await;
+    for (pod, version, times) in [("a", "2", 1), ("b", "3", 2)] {
+        rotate(&cluster, pod, version);
+        assert_eq!((function.told(&rotated(pod)).await, cluster.rollouts(API)), (202, times));
+    }
+    // What is left is a pod at the version before.
+    cluster.delete("secretproviderclasspodstatuses/b-vault");
+    assert_eq!((function.told(&rotated("a")).await, function.swept("1").await), (202, 202));
+    assert_eq!(cluster.rollouts(API), 2);
+    rotate(&cluster, "a", "3");
+    assert_eq!((function.told(&rotated("a")).await, cluster.rollouts(API)), (202, 2));
+    rotate(&cluster, "c", "4");
+    assert_eq!((function.told(&rotated("c")).await, cluster.rollouts(API)), (202, 3));
 }
