@@ -125,7 +125,8 @@ impl FakeCluster {
     /// Lets `fault` see every request (method, URI) first.
     pub(crate) fn on_request(&self, fault: impl FnMut(&str, &str) -> Option<(u16, Value)> + Send + 'static) {
         let mut state = self.0.lock().unwrap();
-        (state.fault, state.has_faults) = (Some(Box::new(fault)), true);
+        state.fault = Some(Box::new(fault));
+        state.has_faults = true;
     }
 
     /// Lets `admission` see every patch before it is merged.
