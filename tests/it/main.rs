@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says where")]
 
+mod manifests;
 mod support;
 
 // On the real parts.
 mod calling;
 mod crossing_for_real;
 mod due_for_real;
+mod installing;
 mod key_secret;
 mod limits;
 mod many_processes;
