@@ -61,6 +61,7 @@ pub fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox>
         elsewhere,
         sweep,
         rules,
+        cluster: cluster.clone(),
         metrics,
         deadline: settings.pace.request_deadline,
         longest_body: settings.longest_body,

@@ -21,6 +21,7 @@ pub(super) struct Ours {
     pub(super) request_deadline: Option<String>,
     pub(super) longest_body: Option<String>,
     pub(super) auto_reload_all: Option<String>,
+    pub(super) enable_csi_integration: Option<String>,
     pub(super) reload_strategy: Option<String>,
     pub(super) reload_on_create: Option<String>,
     pub(super) reload_on_delete: Option<String>,
@@ -51,6 +52,9 @@ pub(super) struct Ours {
     pub(super) secret_annotation: Option<String>,
     pub(super) configmap_exclude_annotation: Option<String>,
     pub(super) secret_exclude_annotation: Option<String>,
+    pub(super) secretproviderclass_auto_annotation: Option<String>,
+    pub(super) secretproviderclass_annotation: Option<String>,
+    pub(super) secretproviderclass_exclude_annotation: Option<String>,
     pub(super) auto_search_annotation: Option<String>,
     pub(super) search_match_annotation: Option<String>,
     pub(super) ignore_annotation: Option<String>,
@@ -126,6 +130,10 @@ What is looked at:
       kinds that are never rolled out, such as jobs,daemonsets [none]
   CONFROLL_AUTO_RELOAD_ALL          --auto-reload-all
       reload workloads without annotations [false]
+  CONFROLL_ENABLE_CSI_INTEGRATION   --enable-csi-integration
+      reload by SecretProviderClasses of the Secrets Store CSI driver too, as
+      their pods' SecretProviderClassPodStatuses tell of rotations; without the
+      driver, that has no effect [false]
   CONFROLL_CROSS_NAMESPACE
       workloads may name sources of other namespaces (namespace/name,…) in
       annotations confroll.dev/extra-configmaps and confroll.dev/extra-secrets,
@@ -170,6 +178,12 @@ How annotations are called:
       [configmaps.exclude.reloader.stakater.com/reload]
   CONFROLL_SECRET_EXCLUDE_ANNOTATION
       [secrets.exclude.reloader.stakater.com/reload]
+  CONFROLL_SECRETPROVIDERCLASS_AUTO_ANNOTATION
+      [secretproviderclass.reloader.stakater.com/auto]
+  CONFROLL_SECRETPROVIDERCLASS_ANNOTATION
+      [secretproviderclass.reloader.stakater.com/reload]
+  CONFROLL_SECRETPROVIDERCLASS_EXCLUDE_ANNOTATION
+      [secretproviderclasses.exclude.reloader.stakater.com/reload]
   CONFROLL_RELOAD_ANNOTATION
       [reloader.stakater.com/reload]
   CONFROLL_ROLLOUT_STRATEGY_ANNOTATION

@@ -8,17 +8,22 @@ use std::path::Path;
 use confroll::reload::workload_kind::{Controller, Presence, WORKLOAD_KINDS, WorkloadKind};
 use confroll_stack::object::{JSON, MERGE_PATCH, send as request};
 use confroll_stack::{
-    ControlPlane, ControlPlaneOptions, Function, FunctionOptions, Parts, RecordingSink, User, rights,
+    AuditMark, ControlPlane, ControlPlaneOptions, Function, FunctionOptions, Parts, RecordingSink, User, rights,
 };
 use serde_json::{Value, json};
 
 use crate::fixtures::{crd, kinds};
 use crate::support::ChangeEvent;
 
+/// Where the Secrets Store CSI driver keeps what it knows.
+pub(crate) const CSI: &str = "/apis/secrets-store.csi.x-k8s.io/v1";
+pub(crate) const CSI_ON: (&str, &str) = ("CONFROLL_ENABLE_CSI_INTEGRATION", "true");
+
 pub(crate) struct Plane {
     control: ControlPlane,
     pub(crate) client: kube::Client,
     parts: Parts,
+    start: AuditMark,
 }
 
 impl Plane {
@@ -33,11 +38,13 @@ impl Plane {
             );
         }
         control_plane.allow(User::Confroll, &json!(rules)).await.unwrap();
-        let of_sources = json!({ "apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["watch"] });
-        rules.push(of_sources);
+        rules.push(json!({ "apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["watch"] }));
+        let statuses = json!(["secretproviderclasspodstatuses"]);
+        rules.push(json!({ "apiGroups": ["secrets-store.csi.x-k8s.io"], "resources": statuses, "verbs": ["watch"] }));
         control_plane.allow(User::Watcher, &json!(rules)).await.unwrap();
         let client = control_plane.client().await.unwrap();
-        Self { control: control_plane, client, parts }
+        let start = control_plane.audit().mark().await.unwrap();
+        Self { control: control_plane, client, parts, start }
     }
 
     /// Installs the CRD of a kind, the real one where there is one.
@@ -56,6 +63,61 @@ impl Plane {
             plane.install(kind).await;
         }
         plane
+    }
+
+    /// Installs CRDs like those of the Secrets Store CSI driver: a status is no subresource there, and other fields are lost.
+    pub(crate) async fn install_secrets_store(&self) {
+        let text = || json!({ "type": "string" });
+        let object = json!({ "type": "object", "properties": { "id": text(), "version": text() } });
+        let status = json!({ "type": "object", "properties": {
+            "mounted": { "type": "boolean" }, "podName": text(), "secretProviderClassName": text(), "targetPath": text(),
+            "objects": { "type": "array", "items": object } } });
+        let spec = json!({ "type": "object", "properties": { "provider": text() } });
+        for (row, properties) in [
+            ("SecretProviderClass:secretproviderclasses=spec", json!({ "spec": spec })),
+            ("SecretProviderClassPodStatus:secretproviderclasspodstatuses=spec", json!({ "status": status })),
+        ] {
+            let row = format!("secrets-store.csi.x-k8s.io/v1/{row}");
+            let mut crd = crd(WorkloadKind::read(&row).unwrap());
+            let version = crd["spec"]["versions"][0].as_object_mut().unwrap();
+            version.remove("subresources");
+            version["schema"] = json!({ "openAPIV3Schema": { "type": "object", "properties": properties } });
+            self.control.install_crds(&crd.to_string()).await.unwrap();
+        }
+    }
+
+    /// Creates a class where there is none of that name.
+    pub(crate) async fn class(&self, namespace: &str, name: &str, annotations: &Value) {
+        let object = json!({ "apiVersion": "secrets-store.csi.x-k8s.io/v1", "kind": "SecretProviderClass",
+            "metadata": { "name": name, "annotations": annotations }, "spec": { "provider": "vault" } });
+        let path = format!("{CSI}/namespaces/{namespace}/secretproviderclasses");
+        let created = request(&self.client, "POST", &path, JSON, &object).await;
+        if let Err(error) = created {
+            assert!(format!("{error:#}").contains("already exists"), "{error:#}");
+        }
+    }
+
+    /// Plays the driver: a pod has this version of the object `db` of a class, from now on.
+    pub(crate) async fn mount(&self, namespace: &str, pod: &str, class: &str, version: &str) {
+        let path = format!("{CSI}/namespaces/{namespace}/secretproviderclasspodstatuses");
+        let object = json!({
+            "apiVersion": "secrets-store.csi.x-k8s.io/v1", "kind": "SecretProviderClassPodStatus",
+            "metadata": { "name": format!("{pod}-{class}") },
+            "status": { "mounted": true, "podName": pod, "secretProviderClassName": class,
+                "objects": [{ "id": "db", "version": version }] },
+        });
+        let name = format!("{path}/{pod}-{class}");
+        let rotated = request(&self.client, "PATCH", &name, MERGE_PATCH, &json!({ "status": object["status"] })).await;
+        if rotated.is_err() {
+            request(&self.client, "POST", &path, JSON, &object).await.unwrap();
+        }
+    }
+
+    /// The paths that Confroll asked for, since the start.
+    pub(crate) async fn requests_of_confroll(&self) -> Vec<String> {
+        let audit = self.control.audit();
+        let requests = audit.requests_since(self.start, User::Confroll).await.unwrap();
+        requests.into_iter().map(|request| request.uri).collect()
     }
 
     pub(crate) async fn function(&self, sink: &RecordingSink, env: &[(&'static str, &str)]) -> Function {
@@ -92,6 +154,10 @@ impl Plane {
     }
 
     pub(crate) async fn source(&self, namespace: &str, kind: &str, name: &str, value: &str) {
+        if kind == "SecretProviderClass" {
+            self.class(namespace, name, &json!({})).await;
+            return self.mount(namespace, "pod", name, value).await;
+        }
         let plural = format!("{}s", kind.to_lowercase());
         let (path, field) =
             (format!("/api/v1/namespaces/{namespace}/{plural}"), if kind == "Secret" { "stringData" } else { "data" });
@@ -107,6 +173,17 @@ impl Plane {
 pub(crate) async fn changed(function: &Function, namespace: &str, kind: &str, name: &str) {
     let mut event = ChangeEvent::update(kind, name);
     event.data["namespace"] = json!(namespace);
+    if kind == "SecretProviderClass" {
+        event = status_event("update", namespace, &format!("pod-{name}"));
+    }
     let answer = event.request(&crate::sink::http(), function.url()).send().await.unwrap();
     assert_eq!(answer.status(), 202, "{}", function.log());
+}
+
+/// What an ApiServerSource tells of the status of a pod that mounts a SecretProviderClass.
+pub(crate) fn status_event(verb: &str, namespace: &str, name: &str) -> ChangeEvent {
+    let mut event = ChangeEvent::of(verb, "SecretProviderClassPodStatus", name);
+    event.data["namespace"] = json!(namespace);
+    event.data["apiVersion"] = json!("secrets-store.csi.x-k8s.io/v1");
+    event
 }

@@ -15,7 +15,7 @@ fn refusal_of(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-const ANNOTATIONS: [&str; 11] = [
+const ANNOTATIONS: [&str; 14] = [
     "CONFROLL_RELOAD_ANNOTATION",
     "CONFROLL_AUTO_ANNOTATION",
     "CONFROLL_CONFIGMAP_AUTO_ANNOTATION",
@@ -24,6 +24,9 @@ const ANNOTATIONS: [&str; 11] = [
     "CONFROLL_SECRET_ANNOTATION",
     "CONFROLL_CONFIGMAP_EXCLUDE_ANNOTATION",
     "CONFROLL_SECRET_EXCLUDE_ANNOTATION",
+    "CONFROLL_SECRETPROVIDERCLASS_AUTO_ANNOTATION",
+    "CONFROLL_SECRETPROVIDERCLASS_ANNOTATION",
+    "CONFROLL_SECRETPROVIDERCLASS_EXCLUDE_ANNOTATION",
     "CONFROLL_AUTO_SEARCH_ANNOTATION",
     "CONFROLL_SEARCH_MATCH_ANNOTATION",
     "CONFROLL_IGNORE_ANNOTATION",
@@ -46,6 +49,7 @@ fn a_value_that_cannot_be_read_stops_the_start_with_one_sentence() {
         ("CONFROLL_LONGEST_BODY", "4MiB", "number"),
         ("CONFROLL_AUTO_RELOAD_ALL", "hunter2", "true"),
         ("CONFROLL_CROSS_NAMESPACE", "hunter2", "neither true nor false"),
+        ("CONFROLL_ENABLE_CSI_INTEGRATION", "hunter2", "neither true nor false"),
         ("CONFROLL_CROSS_NAMESPACE", "true", "CONFROLL_DIGEST_KEY is not set"),
         ("CONFROLL_AUDIENCE", "hunter2", "CONFROLL_CALLERS is not set"),
         ("CONFROLL_CALLERS", "hunter2", "CONFROLL_AUDIENCE is not set"),
@@ -202,6 +206,7 @@ fn help_shows_a_flag_of_the_peer_behind_the_setting_that_does_the_same() {
         ("CONFROLL_IGNORE_CONFIGMAPS", "--resources-to-ignore=configmaps"),
         ("CONFROLL_IGNORE_SECRETS", "--resources-to-ignore=secrets"),
         ("CONFROLL_IGNORED_WORKLOAD_TYPES", "--ignored-workload-types"),
+        ("CONFROLL_ENABLE_CSI_INTEGRATION", "--enable-csi-integration"),
         ("CONFROLL_AUTO_ANNOTATION", "--auto-annotation"),
         ("CONFROLL_CONFIGMAP_AUTO_ANNOTATION", "--configmap-auto-annotation"),
         ("CONFROLL_SECRET_AUTO_ANNOTATION", "--secret-auto-annotation"),
