@@ -21,13 +21,14 @@ const CRDS: [(&str, &str); 8] = [
     ("serving", "service.yaml"),
 ];
 /// Everything that can be installed: a base, and the components on top.
-const VARIANTS: [(&str, &str, &[&str]); 12] = [
+const VARIANTS: [(&str, &str, &[&str]); 13] = [
     ("function", "knative", &[]),
     ("all", "eventing", &[]),
     ("kafka", "eventing", &["kafka"]),
     ("namespaced", "eventing", &["namespaced"]),
     ("opt-in-label", "eventing", &["opt-in-label"]),
     ("oidc", "eventing", &["oidc"]),
+    ("csi", "eventing", &["csi"]),
     ("both", "eventing", &["namespaced", "opt-in-label", "kafka"]),
     ("slack", "eventing/sinks/slack", &[]),
     ("google-chat", "eventing/sinks/google-chat", &[]),

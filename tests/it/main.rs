@@ -15,6 +15,7 @@ mod limits;
 mod many_processes;
 mod refusing;
 mod reloading;
+mod rights;
 mod scoping_for_real;
 mod shop;
 mod sweeping_for_real;
