@@ -62,6 +62,8 @@ async fn three_changes_make_one_rollout_which_another_process_ends() {
     assert_eq!(function.swept("2").await, 202);
     assert_eq!((cluster.rollouts(API), label(&cluster)), (1, Value::Null));
     assert_eq!(record(&cluster)["delayed"], Value::Null);
+    let metrics = function.http.get(format!("{}metrics", function.url)).send().await.unwrap().text().await.unwrap();
+    assert!(metrics.contains("confroll_change_to_patch_seconds_count 0"), "nobody asked for it sooner: {metrics}");
     let told = told(&sink);
     assert_eq!((told.len(), told[0].data["sources"].as_array().unwrap().len()), (1, 2));
     assert_eq!(function.swept("3").await, 202);
