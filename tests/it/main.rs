@@ -7,6 +7,7 @@ mod support;
 
 // On the real parts.
 mod calling;
+mod charting;
 mod crossing_for_real;
 mod due_for_real;
 mod installing;

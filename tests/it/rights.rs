@@ -44,7 +44,7 @@ impl Installed {
             let object = json!({ "metadata": { "name": namespace } });
             send(&plane.client, "POST", "/api/v1/namespaces", JSON, &object).await.unwrap();
         }
-        let kinds = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+        let kinds = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Secret"];
         let rights: Vec<Value> =
             objects.iter().filter(|it| kinds.contains(&it["kind"].as_str().unwrap())).cloned().collect();
         apply(&plane.client, &rights, Run::Real).await;
