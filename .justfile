@@ -49,3 +49,7 @@ send namespace kind name:
 # What is measured, beside the raw limit.
 bench *scenarios:
     cargo bench --bench reload -- {{scenarios}}
+
+# deploy/confroll.yaml from the chart
+manifest:
+    CONFROLL_WRITE_MANIFEST=1 cargo test --locked --test it -- charting::the_plain_manifest

@@ -22,7 +22,9 @@
 //! 6. No Secret value, and nothing from which one could be guessed, is logged, stored, emitted or shown.
 //!    ([`reload::content`], [`edge::telemetry`], [`announce::destination`])
 //! 7. A change that no event told is acted on by the next sweep, once. ([`reload::sweep`], [`edge::sweep`])
-//! 8. A reload event is acknowledged only after its message was posted. ([`edge::hold`])
+//! 8. What is due, a pause's end or a delayed rollout, stands on the workload and is done once, by whoever is awake.
+//!    ([`reload::due`], [`edge::due_run`])
+//! 9. A reload event is acknowledged only after its message was posted. ([`edge::hold`])
 
 pub mod announce;
 pub mod command;

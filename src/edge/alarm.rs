@@ -79,8 +79,12 @@ impl Alarm {
         let is_full = state.wakes.len() >= MOST;
         match state.wakes.get_mut(&id) {
             Some(known) => {
+                let is_sooner = wake.at < known.at;
                 known.at = known.at.min(wake.at);
                 known.tried = known.tried.take().or(wake.tried);
+                if !is_sooner {
+                    return None;
+                }
             }
             None if !is_full => _ = state.wakes.insert(id, wake),
             None => {

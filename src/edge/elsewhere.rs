@@ -143,7 +143,7 @@ impl Cluster {
         match self.each_metadata(&call, kind.plural, &collection, take).await {
             // Its CRD went away.
             Err(ClusterError::NotFound) if kind.presence == Presence::WhereInstalled => {
-                self.served.forget(&kind.into())
+                self.served.forget(&kind.into());
             }
             done => done?,
         }

@@ -1,4 +1,4 @@
-//! Receives events: one route for them, three for the platform.
+//! Receives events: one route for them, one for those that a Broker could not deliver, three for the platform.
 //!
 //! Invariants: a body is read up to its limit and no further, and none where too many events wait already; a 2xx has no body, since a Broker takes one for a
 //! reply; everything is finished before the answer, since a pod that scales to zero gets no CPU after it.
@@ -66,6 +66,7 @@ impl Inbox {
         let metrics = self.metrics.clone();
         Router::new()
             .route("/", post(receive).layer(from_fn_with_state(self.clone(), let_in)))
+            .route("/dead-letter", post(bury).layer(from_fn_with_state(self.clone(), let_in)))
             .merge(platform_routes(move |accept| metrics.render(accept)))
             .layer(DefaultBodyLimit::max(self.longest_body))
             .with_state(self)
@@ -94,6 +95,23 @@ async fn receive(State(inbox): State<Inbox>, headers: HeaderMap, body: Result<By
             let given_back = matches!(failure, Failure::Again | Failure::Late);
             inbox.metrics.event(if given_back { "given_back" } else { "refused" });
             failure.into_response()
+        }
+    }
+}
+
+/// Says that a Broker gave an event up. Where it went may be a webhook's URL, so that is not said.
+async fn bury(State(inbox): State<Inbox>, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Response {
+    match read_event(&headers, body, inbox.longest_body) {
+        Ok(event) => {
+            inbox.metrics.event("dead_letter");
+            let code = event.extension("knativeerrorcode").map(ToString::to_string).unwrap_or_default();
+            let subject = event.subject().unwrap_or_default();
+            tracing::error!(event.id = event.id(), event.type = event.ty(), subject, code, "a Broker could not deliver an event");
+            StatusCode::ACCEPTED.into_response()
+        }
+        Err(failure) => {
+            inbox.metrics.event("refused");
+            Failure::from(failure).into_response()
         }
     }
 }

@@ -1,6 +1,7 @@
-//! The key of all digests in a Secret that the first process to find none makes.
+//! The key of all digests in a Secret that the first process to find none makes, or fills where it is empty.
 //!
-//! Invariants: all processes have one key, whoever makes it, as a name can be made once; the key is in no log and no error.
+//! Invariants: all processes have one key, whoever makes it, as a name can be made once and an empty Secret filled once; what
+//! holds something else is left as it is; the key is in no log and no error.
 //! Left out: keys that the operator gives (rule_settings.rs).
 
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ use crate::reload::source::{Namespace, SourceKind, SourceRef};
 const DATA_KEY: &str = "digest-key";
 /// As many bytes as the hash has: more add nothing.
 const KEY_BYTES: usize = 32;
+/// How often it is looked again, where others write at the same time.
+const MOST_TRIES: usize = 5;
 
 /// Where the key is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,38 +90,42 @@ impl KeySecret {
         let namespace = self.namespace.as_ref().map_or(client.default_namespace(), Namespace::as_str);
         let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
         let called = format!("{namespace}/{}", self.name);
-        let get = async || {
-            let found = secrets.get_opt(&self.name).await.map_err(|error| failed("get", &called, error))?;
-            found.map(|secret| held(secret).ok_or_else(|| KeyError::NoKey(called.clone()))).transpose()
-        };
-        if let Some(key) = get().await? {
-            return Ok(key);
-        }
         let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        match secrets.create(&params, &self.with(&random_key()?)).await {
-            Ok(_) => tracing::info!(secret = called, "a digest key was made"),
-            // Another process was faster.
-            Err(Error::Api(status)) if status.code == 409 => {}
-            Err(error) => return Err(failed("create", &called, error)),
+        for _ in 0..MOST_TRIES {
+            let found = secrets.get_opt(&self.name).await.map_err(|error| failed("get", &called, error))?;
+            let (verb, written) = match found.map(held) {
+                Some(Held::Key(key)) => return Ok(key),
+                Some(Held::Else) => return Err(KeyError::NoKey(called)),
+                // Whoever installs us may make it, so that it goes away with everything else, and needs to allow less.
+                Some(Held::Nothing(secret)) => {
+                    let filled = with_key(*secret, &random_key()?);
+                    ("update", secrets.replace(&self.name, &params, &filled).await)
+                }
+                None => {
+                    let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
+                    let made = with_key(Secret { metadata, ..Secret::default() }, &random_key()?);
+                    ("create", secrets.create(&params, &made).await)
+                }
+            };
+            match written {
+                Ok(_) => tracing::info!(secret = called, "a digest key was made"),
+                // Another process was faster; what is there is what the next one finds.
+                Err(Error::Api(status)) if status.code == 409 => {}
+                Err(error) => return Err(failed(verb, &called, error)),
+            }
         }
-        // Read, whoever made it: what is there is what the next process finds.
-        get().await?.ok_or(KeyError::NoKey(called))
+        Err(KeyError::NoKey(called))
     }
+}
 
-    fn with(&self, key: &[u8]) -> Secret {
-        let labels = [("app.kubernetes.io/managed-by".to_owned(), FIELD_MANAGER.to_owned())];
-        Secret {
-            metadata: ObjectMeta {
-                name: Some(self.name.clone()),
-                labels: Some(labels.into()),
-                ..ObjectMeta::default()
-            },
-            data: Some(BTreeMap::from([(DATA_KEY.to_owned(), ByteString(key.to_vec()))])),
-            // Another key makes every record tell nothing.
-            immutable: Some(true),
-            ..Secret::default()
-        }
-    }
+/// The Secret with a key in it.
+fn with_key(mut secret: Secret, key: &[u8]) -> Secret {
+    let labels = secret.metadata.labels.get_or_insert_default();
+    labels.entry("app.kubernetes.io/managed-by".to_owned()).or_insert_with(|| FIELD_MANAGER.to_owned());
+    secret.data = Some(BTreeMap::from([(DATA_KEY.to_owned(), ByteString(key.to_vec()))]));
+    // Another key makes every record tell nothing.
+    secret.immutable = Some(true);
+    secret
 }
 
 impl fmt::Display for KeySecret {
@@ -127,8 +134,22 @@ impl fmt::Display for KeySecret {
     }
 }
 
-fn held(secret: Secret) -> Option<Vec<u8>> {
-    secret.data?.remove(DATA_KEY).map(|ByteString(key)| key).filter(|key| !key.is_empty())
+/// What a Secret holds.
+enum Held {
+    Key(Vec<u8>),
+    /// Nothing at all.
+    Nothing(Box<Secret>),
+    /// Something that is somebody else's.
+    Else,
+}
+
+fn held(mut secret: Secret) -> Held {
+    let mut data = secret.data.take().unwrap_or_default();
+    match data.remove(DATA_KEY) {
+        Some(ByteString(key)) if !key.is_empty() => Held::Key(key),
+        None if data.is_empty() => Held::Nothing(Box::new(secret)),
+        _ => Held::Else,
+    }
 }
 
 fn random_key() -> Result<Vec<u8>, KeyError> {

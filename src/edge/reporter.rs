@@ -23,7 +23,7 @@ use crate::reload::decision::Counted;
 use crate::reload::kube_event::kube_event;
 use crate::reload::link::LinkTemplate;
 use crate::reload::record::Record;
-use crate::reload::report::{Outcome, ReloadReport, ReportedSource, ReportedWorkload, SourceChange};
+use crate::reload::report::{Outcome, Promptness, ReloadReport, ReportedSource, ReportedWorkload, SourceChange};
 use crate::reload::rollout::{Patch, next_record_patch, record_patch};
 use crate::reload::rules::Rules;
 use crate::reload::source::SourceRef;
@@ -88,7 +88,7 @@ impl Reporter {
     ) {
         self.log(&workload.id, &outcome, &changed);
         let (reporter, at, identity) = (self.clone(), now(), record.tag());
-        if outcome == Outcome::Reloaded {
+        if outcome == Outcome::Reloaded && workload.promptness == Promptness::AtOnce {
             let written = changed.iter().filter_map(|now| written_at(now, &triggers)).max();
             written.into_iter().for_each(|written| self.metrics.change_to_patch(at.duration_since(written)));
         }

@@ -201,7 +201,8 @@ How it works:
   CONFROLL_DIGEST_KEY        secret key of the digests on workloads [fixed]
   CONFROLL_DIGEST_KEY_FILE   or a file that holds it
   CONFROLL_DIGEST_KEY_SECRET or a Secret (NAME, or NAMESPACE/NAME) that holds it
-                             as digest-key, and is made where there is none
+                             as digest-key, and is made where there is none, and
+                             filled where it is empty
   CONFROLL_SETTLE            how long a workload with several sources waits for
                              changes of the others [250ms]
   CONFROLL_PATCHES           patches on their way at once [32]

@@ -329,7 +329,7 @@ impl<'a> WorkloadRun<'a> {
     /// Notes what a workload was seen to run on, where nothing has to be rolled out.
     async fn note(&self, workload: &Workload, mut record: Record) -> Result<Attempt, ClusterError> {
         if let Some(older) = &workload.record {
-            if older.knows_as_much_as(&record) && !older.has_delayed() {
+            if older.knows_as_much_as(&record) && !workload.has_put_off() {
                 return Ok(Attempt::Skipped(Skip::AlreadyCurrent));
             }
             // The event of the last rollout must still find itself here when it comes again.

@@ -71,6 +71,12 @@ impl Workload {
         Some(sources.filter_map(|source| SourceRef::from_display(&self.id.namespace, source)).collect())
     }
 
+    /// Whether a rollout was put off.
+    #[must_use]
+    pub fn has_put_off(&self) -> bool {
+        self.reload_at().is_some()
+    }
+
     /// The patch that ends a pause, where its time is over. What its owner paused is never ended.
     #[must_use]
     pub fn resume_due(&self, now: Timestamp) -> Option<Patch> {
@@ -210,12 +216,6 @@ impl Record {
     pub(super) fn delays(&self, source: &SourceRef) -> bool {
         let delayed = self.delayed.iter().flat_map(|delayed| &delayed.sources);
         delayed.into_iter().any(|name| *name == self.name_of(source))
-    }
-
-    /// Whether changes wait for the end of a delay.
-    #[must_use]
-    pub fn has_delayed(&self) -> bool {
-        self.delayed.is_some()
     }
 }
 
@@ -423,10 +423,10 @@ mod tests {
     fn a_refusal_ends_a_delay_and_owes_the_rollout() {
         let waiting = workload(&noted(&annotated(&[(DELAY, "30")]), 100));
         let older = waiting.record.as_ref().unwrap();
-        assert!(older.has_delayed() && older.owes(&config_map("app")));
+        assert!(waiting.has_put_off() && older.owes(&config_map("app")));
         let mut wanted = record().0;
         wanted.cause.changed = vec!["ConfigMap/app".to_owned()];
         let refused = wanted.as_refused(Some(older), EventTag::of("s", "2"), &rules().digest_key);
-        assert!(!refused.has_delayed() && refused.owes(&config_map("app")));
+        assert!(refused.delayed.is_none() && refused.owes(&config_map("app")));
     }
 }

@@ -119,8 +119,9 @@ impl Known {
     #[must_use]
     pub const fn version(self) -> Option<Version> {
         match self {
-            Self::Version(version) | Self::Content(version, _) | Self::UpTo(version) => Some(version),
-            Self::Gone(version, _) => Some(version),
+            Self::Version(version) | Self::Content(version, _) | Self::UpTo(version) | Self::Gone(version, _) => {
+                Some(version)
+            }
             Self::Nothing | Self::Owed => None,
         }
     }

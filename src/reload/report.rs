@@ -52,6 +52,17 @@ pub struct ReportedWorkload {
     pub strategy: &'static str,
     /// What people should know about that.
     pub note: Option<&'static str>,
+    /// Whether it came as soon as it could.
+    pub promptness: Promptness,
+}
+
+/// Whether a rollout came as soon as it could.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promptness {
+    /// It did.
+    AtOnce,
+    /// It was put off, as the workload asked.
+    PutOff,
 }
 
 impl ReportedWorkload {
@@ -64,6 +75,7 @@ impl ReportedWorkload {
             uid: (!is_made_again).then(|| workload.uid.clone()),
             strategy: workload.way.as_str(),
             note: workload.note(),
+            promptness: if workload.has_put_off() { Promptness::PutOff } else { Promptness::AtOnce },
         }
     }
 }

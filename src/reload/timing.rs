@@ -58,7 +58,7 @@ impl Timing {
         let is_paused = kind.controller == Controller::Pausable && (began.is_some() || period.is_some());
         let label = match labels {
             None => Labelled::NoLabels,
-            Some(labels) if labels.contains_key(DUE) => Labelled::Yes,
+            Some(labels) if labels.get(DUE).is_some_and(|value| value == "true") => Labelled::Yes,
             Some(_) => Labelled::No,
         };
         Self {

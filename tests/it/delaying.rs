@@ -4,8 +4,8 @@ use confroll_stack::RecordingSink;
 use serde_json::{Value, json};
 
 use crate::fake_cluster::{FakeCluster, status};
-use crate::pausing::{DUE, until};
-use crate::support::{Function, config_map, told, workload_using};
+use crate::pausing::DUE;
+use crate::support::{Function, config_map, told, until, workload_using};
 
 const API: &str = "statefulsets/api";
 const APP: &str = "configmaps/app";
@@ -62,6 +62,8 @@ async fn three_changes_make_one_rollout_which_another_process_ends() {
     assert_eq!(function.swept("2").await, 202);
     assert_eq!((cluster.rollouts(API), label(&cluster)), (1, Value::Null));
     assert_eq!(record(&cluster)["delayed"], Value::Null);
+    let metrics = function.http.get(format!("{}metrics", function.url)).send().await.unwrap().text().await.unwrap();
+    assert!(metrics.contains("confroll_change_to_patch_seconds_count 0"), "nobody asked for it sooner: {metrics}");
     let told = told(&sink);
     assert_eq!((told.len(), told[0].data["sources"].as_array().unwrap().len()), (1, 2));
     assert_eq!(function.swept("3").await, 202);
@@ -77,10 +79,10 @@ async fn a_process_that_lives_rolls_out_in_time_and_tells_until_it_is_heard() {
     let function = Function::telling(&cluster, &sink).await;
     cluster.put(APP, config_map("2"));
     function.updated("ConfigMap", "app").await;
-    until(|| cluster.rollouts(API) == 1 && !told(&sink).is_empty()).await;
+    until(async || cluster.rollouts(API) == 1 && !told(&sink).is_empty()).await;
     let before = told(&sink).len();
     sink.answer_with(http::StatusCode::ACCEPTED);
-    until(|| told(&sink).len() > before).await;
+    until(async || told(&sink).len() > before).await;
     let told = told(&sink);
     assert!(told.iter().all(|event| event.id == told[0].id));
     assert_eq!(cluster.rollouts(API), 1);

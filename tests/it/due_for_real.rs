@@ -1,15 +1,16 @@
 //! Pauses and delays on a real API server: begun, ended, and ended by another process.
 
 use std::path::Path;
-use std::time::Duration;
 
+use confroll::reload::workload_kind::{WORKLOAD_KINDS, WorkloadKind};
 use confroll_stack::{Function, FunctionOptions, User};
 use serde_json::{Value, json};
 
 use crate::pausing::{DUE, PAUSE, PAUSED_AT};
-use crate::shop::{SOON, Shop, stack, with_marker, workload};
+use crate::shop::{Shop, stack, watcher, with_marker, workload};
 use crate::sink::http;
-use crate::support::{ChangeEvent, told};
+use crate::stage::Stage;
+use crate::support::{ChangeEvent, told, until};
 
 const API: &str = "deployments/api";
 const APP: &str = "configmaps/app";
@@ -66,18 +67,9 @@ async fn annotate(shop: &Shop, key: &str, value: Value) {
     shop.patch(API, json!({ "metadata": { "annotations": { key: value } } })).await;
 }
 
-/// Waits until a workload is so, and gives it back.
-async fn until(shop: &Shop, key: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-    let look = async {
-        loop {
-            let object = shop.get(key).await;
-            if is_so(&object) {
-                return object;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(SOON, look).await.unwrap()
+/// Waits until the Deployment is so.
+async fn becomes(shop: &Shop, is_so: impl Fn(&Value) -> bool) {
+    until(|| async { is_so(&shop.get(API).await) }).await;
 }
 
 fn is_paused(object: &Value) -> bool {
@@ -112,7 +104,7 @@ async fn a_deployment_is_paused_changed_again_and_resumed_in_this_order() {
     annotate(&shop, PAUSE, json!("1ms")).await;
     let second = function(&shop).await;
     change(&second, &shop, "marker", "3").await;
-    until(&shop, API, is_at_rest).await;
+    becomes(&shop, is_at_rest).await;
     shop.rolled_out("deployments/marker", 2).await;
     assert_eq!(shop.rollouts(API), 2);
     let notes: Vec<_> = told(&shop.sink).into_iter().filter(|event| event.subject == "Deployment/api").collect();
@@ -126,7 +118,7 @@ async fn a_process_that_lives_resumes_and_rolls_out_in_time() {
     for round in 1..=2 {
         change(&function, &shop, "app", &format!("round {round}")).await;
         shop.rolled_out(API, round).await;
-        until(&shop, API, is_at_rest).await;
+        becomes(&shop, is_at_rest).await;
         assert_eq!(shop.rollouts(API), round);
     }
 }
@@ -186,7 +178,8 @@ async fn two_processes_that_are_woken_at_once_roll_out_once_and_resume_once() {
         let answers = tokio::join!(tell(&functions[0], &shop, "app"), tell(&functions[1], &shop, "app"));
         assert_eq!(answers, (Some(202), Some(202)));
         shop.rolled_out(API, round).await;
-        let rested = until(&shop, API, is_at_rest).await;
+        becomes(&shop, is_at_rest).await;
+        let rested = shop.get(API).await;
         // The note of the delay, the rollout with its pause, and its end: annotations count in a Deployment's generation.
         generation += 3;
         assert_eq!((shop.rollouts(API), rested["metadata"]["generation"].as_u64()), (round, Some(generation)));
@@ -205,7 +198,7 @@ async fn killed_at_any_point_of_a_delay_and_a_pause_the_next_sweeps_end_both() {
     for (round, is_the_point) in points.into_iter().enumerate() {
         let (round, dying) = (round + 1, function(&shop).await);
         change(&dying, &shop, "app", &format!("round {round}")).await;
-        until(&shop, API, is_the_point).await;
+        becomes(&shop, is_the_point).await;
         dying.kill();
         let next = function(&shop).await;
         let mut sweeps = 0;
@@ -216,4 +209,56 @@ async fn killed_at_any_point_of_a_delay_and_a_pause_the_next_sweeps_end_both() {
         shop.rolled_out(API, round).await;
         assert_eq!(shop.rollouts(API), round);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_without_knative_roll_out_once_tell_once_and_resume() {
+    let shop = shop(json!({ PAUSE: "1s", DELAY: "1s" })).await;
+    let sink = shop.sink.url().to_owned();
+    let mut replicas = Vec::new();
+    for _ in 0..3 {
+        replicas.push(watcher(&shop.namespace, &[("K_SINK", &sink)]).await);
+    }
+    // A sweep at the start notes what each workload runs on, so all of them watch by then.
+    for replica in &replicas {
+        until(|| async { replica.log().contains("a sweep looked at") }).await;
+    }
+    for round in 1..=2 {
+        shop.patch(APP, json!({ "data": { "a": format!("round {round}") } })).await;
+        shop.rolled_out(API, round).await;
+        becomes(&shop, is_at_rest).await;
+        until(|| async { told(&shop.sink).len() >= round }).await;
+        assert_eq!((shop.rollouts(API), told(&shop.sink).len()), (round, round));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_kind_rolls_out_once_for_all_changes_within_its_delay() {
+    let mut stage = Stage::set(&[]).await;
+    let name = |kind: &WorkloadKind| format!("a-{}", kind.plural);
+    let mut uids = Vec::new();
+    for kind in &WORKLOAD_KINDS {
+        let made = stage.create(kind.kind, &name(kind), &[(DELAY, "1h")]).await;
+        uids.push(made["metadata"]["uid"].clone());
+    }
+    stage.change().await;
+    stage.change().await;
+    for kind in &WORKLOAD_KINDS {
+        let waits = stage.get(kind.kind, &name(kind)).await;
+        assert_eq!(
+            (&waits["metadata"]["labels"][DUE], stage.told_of(&name(kind)).len()),
+            (&json!("true"), 0),
+            "{kind}"
+        );
+        stage.patch(kind.kind, &name(kind), json!({ "metadata": { "annotations": { DELAY: "0" } } })).await;
+    }
+    swept(&stage.function, "1").await;
+    for (kind, uid) in WORKLOAD_KINDS.iter().zip(uids) {
+        let after = stage.get(kind.kind, &name(kind)).await;
+        assert!(after["metadata"]["labels"][DUE].is_null(), "{after}");
+        assert_eq!(stage.told_of(&name(kind)).len(), 1, "{kind}");
+        assert_eq!(after["metadata"]["uid"] == uid, kind.kind != "Job", "{kind}: a Job is made again");
+    }
+    let jobs = stage.jobs().await;
+    assert_eq!(jobs.len(), 2, "the one that was made again, and one of the CronJob: {jobs:?}");
 }

@@ -31,7 +31,10 @@ struct State {
     compacted: u64,
     requests: Vec<String>,
     patches: Vec<(Key, Value)>,
+    /// Taken out while it runs.
     fault: Option<Fault>,
+    /// Whether there was ever one.
+    has_faults: bool,
     admission: Option<Admission>,
 }
 
@@ -44,7 +47,7 @@ impl FakeCluster {
             async move {
                 let (parts, body) = request.into_parts();
                 let body = body.collect().await.unwrap().to_bytes();
-                let has_fault = state.0.lock().unwrap().fault.is_some();
+                let has_fault = state.0.lock().unwrap().has_faults;
                 let answer = move || state.respond(parts.method.as_str(), &parts.uri.to_string(), &body);
                 // A fault may sleep, and others wait for their turn meanwhile: on the runtime's own threads that would stop
                 // what they test.
@@ -121,7 +124,9 @@ impl FakeCluster {
 
     /// Lets `fault` see every request (method, URI) first.
     pub(crate) fn on_request(&self, fault: impl FnMut(&str, &str) -> Option<(u16, Value)> + Send + 'static) {
-        self.0.lock().unwrap().fault = Some(Box::new(fault));
+        let mut state = self.0.lock().unwrap();
+        state.fault = Some(Box::new(fault));
+        state.has_faults = true;
     }
 
     /// Lets `admission` see every patch before it is merged.

@@ -71,6 +71,23 @@ fn may_create() -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_that_start_at_once_have_one_key_which_the_first_made_and_nobody_shows() {
     let cluster = Cluster::start(&[may_create()]).await;
+    one_key(&cluster).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_secret_is_filled_once() {
+    let verbs = json!(["update"]);
+    let rule = json!({ "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["confroll-digest-key"], "verbs": verbs });
+    let cluster = Cluster::start(&[rule]).await;
+    let labels = json!({ "of": "the-installer" });
+    let empty = json!({ "metadata": { "name": "confroll-digest-key", "labels": labels } });
+    cluster.create("/api/v1/namespaces/ops/secrets", empty).await;
+    one_key(&cluster).await;
+    assert_eq!(cluster.get(SECRET).await["metadata"]["labels"]["of"], "the-installer");
+}
+
+/// Four processes start at once and have the same key.
+async fn one_key(cluster: &Cluster) {
     let shop = crate::shop::workload("api", &json!({ "main": { "envFrom": [{ "configMapRef": { "name": "app" } }] } }));
     cluster.create("/api/v1/namespaces/shop/configmaps", json!({ "metadata": { "name": "app" } })).await;
     let mut shop = shop;

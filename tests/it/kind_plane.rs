@@ -3,7 +3,7 @@
 //! Each test has its own, as CRDs come and go. No controller but ours writes to the workloads, so that whatever changes is
 //! our doing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use confroll::reload::workload_kind::{Controller, Presence, WORKLOAD_KINDS, WorkloadKind};
 use confroll_stack::object::{JSON, MERGE_PATCH, send as request};
@@ -27,24 +27,30 @@ pub(crate) struct Plane {
 }
 
 impl Plane {
-    pub(crate) async fn start() -> Self {
+    /// Nobody has any rights.
+    async fn bare() -> Self {
         let parts = Parts::build().unwrap();
         let options = ControlPlaneOptions { controllers: false, ..ControlPlaneOptions::default() };
-        let control_plane = ControlPlane::start(&parts, options).await.unwrap();
+        let control = ControlPlane::start(&parts, options).await.unwrap();
+        let client = control.client().await.unwrap();
+        let start = control.audit().mark().await.unwrap();
+        Self { control, client, parts, start }
+    }
+
+    pub(crate) async fn start() -> Self {
+        let plane = Self::bare().await;
         let mut rules = rights().as_array().unwrap().clone();
         for kind in kinds().iter().filter(|kind| !WORKLOAD_KINDS.contains(kind)) {
             rules.push(
                 json!({ "apiGroups": [kind.group], "resources": [kind.plural], "verbs": ["get", "list", "patch"] }),
             );
         }
-        control_plane.allow(User::Confroll, &json!(rules)).await.unwrap();
+        plane.control.allow(User::Confroll, &json!(rules)).await.unwrap();
         rules.push(json!({ "apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["watch"] }));
         let statuses = json!(["secretproviderclasspodstatuses"]);
         rules.push(json!({ "apiGroups": ["secrets-store.csi.x-k8s.io"], "resources": statuses, "verbs": ["watch"] }));
-        control_plane.allow(User::Watcher, &json!(rules)).await.unwrap();
-        let client = control_plane.client().await.unwrap();
-        let start = control_plane.audit().mark().await.unwrap();
-        Self { control: control_plane, client, parts, start }
+        plane.control.allow(User::Watcher, &json!(rules)).await.unwrap();
+        plane
     }
 
     /// Installs the CRD of a kind, the real one where there is one.
@@ -136,6 +142,28 @@ impl Plane {
         let env = env.map(|(name, value)| (*name, (*value).to_owned())).collect();
         let options = FunctionOptions { kubeconfig, sink: Some(sink.url().to_owned()), env };
         Function::start_watch(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await.unwrap()
+    }
+
+    /// With the kinds of the table, and no rights for anybody.
+    pub(crate) async fn without_rights() -> Self {
+        let plane = Self::bare().await;
+        for kind in WORKLOAD_KINDS.iter().filter(|kind| kind.presence == Presence::WhereInstalled) {
+            plane.install(kind).await;
+        }
+        plane
+    }
+
+    /// A kubeconfig with a token of a ServiceAccount.
+    pub(crate) async fn kubeconfig_of_account(&self, namespace: &str, name: &str) -> PathBuf {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
+        let ask = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": { "expirationSeconds": 7200 } });
+        let answer = request(&self.client, "POST", &path, JSON, &ask).await.unwrap();
+        let file = self.control.kubeconfig_for(User::Confroll);
+        let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        config["users"][0]["user"] = json!({ "token": answer["status"]["token"] });
+        let file = file.with_file_name(format!("{namespace}-{name}.kubeconfig"));
+        std::fs::write(&file, config.to_string()).unwrap();
+        file
     }
 
     pub(crate) async fn namespace(&self) -> String {

@@ -1,11 +1,9 @@
 //! A Deployment that asks for it is paused by its rollout, and resumed when its time is over: once, whoever does it.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::fake_cluster::{FakeCluster, status};
-use crate::support::{Function, config_map, workload_using};
+use crate::support::{Function, config_map, until, workload_using};
 
 const API: &str = "deployments/api";
 const APP: &str = "configmaps/app";
@@ -56,16 +54,6 @@ fn turn_back(cluster: &FakeCluster) {
     cluster.put(API, api);
 }
 
-/// Waits for what must happen.
-pub(crate) async fn until(happened: impl Fn() -> bool) {
-    let soon = async {
-        while !happened() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_mins(1), soon).await.unwrap();
-}
-
 #[tokio::test]
 async fn a_rollout_and_its_pause_are_one_patch_and_further_changes_leave_the_pause_as_it_is() {
     let cluster = shop(pausing("1h"));
@@ -99,12 +87,12 @@ async fn a_process_that_lives_resumes_in_time() {
     let function = Function::on(&cluster).await;
     cluster.put(APP, config_map("2"));
     function.updated("ConfigMap", "app").await;
-    until(|| is_paused(&cluster, API) == false).await;
+    until(async || is_paused(&cluster, API) == false).await;
     assert_eq!((cluster.rollouts(API), resumes(&cluster)), (1, 1));
     // The next one is paused anew.
     cluster.put(APP, config_map("3"));
     function.updated("ConfigMap", "app").await;
-    until(|| resumes(&cluster) == 2).await;
+    until(async || resumes(&cluster) == 2).await;
     assert_eq!(cluster.rollouts(API), 2);
 }
 
@@ -112,7 +100,7 @@ async fn a_process_that_lives_resumes_in_time() {
 async fn an_event_of_its_namespace_wakes_who_knows_nothing_of_a_pause_that_is_over() {
     let cluster = shop(paused_long_ago(Some("true")));
     Function::on(&cluster).await.updated("ConfigMap", "app").await;
-    until(|| is_paused(&cluster, API) == false).await;
+    until(async || is_paused(&cluster, API) == false).await;
     assert_eq!(cluster.rollouts(API), 0);
 }
 

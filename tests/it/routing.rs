@@ -88,7 +88,7 @@ async fn the_event_types_are_those_of_the_code_and_the_api_server_takes_them() {
     let stack = stack().await;
     let namespace = stack.control_plane.create_namespace("types").await.unwrap();
     let client = stack.control_plane.client().await.unwrap();
-    let types = documents("event-types.yaml");
+    let types = documents("objects/event-types.yaml");
     for event_type in &types {
         let path = format!("/apis/eventing.knative.dev/v1beta3/namespaces/{namespace}/eventtypes");
         create(&client, "POST", &path, JSON, event_type).await.unwrap();
