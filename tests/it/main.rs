@@ -13,6 +13,7 @@ mod installing;
 mod key_secret;
 mod limits;
 mod many_processes;
+mod noise;
 mod refusing;
 mod reloading;
 mod rights;
