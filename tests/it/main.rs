@@ -51,6 +51,7 @@ mod stage;
 mod sweeping;
 mod telling;
 mod throttled;
+mod tokens;
 mod watch_gaps;
 
 // What is told, and how.
