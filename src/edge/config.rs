@@ -18,6 +18,7 @@ use super::key_secret::{KeyError, KeySecret};
 use super::rule_settings::{KeySetting, digest_key, rules};
 use super::serve_variables::Ours;
 use super::setting_text::{at_start, cluster, count, count_by, duration, kube_events, link};
+use super::sink_token::SinkToken;
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
 use crate::reload::digest::DigestKey;
 use crate::reload::link::LinkTemplate;
@@ -116,6 +117,8 @@ pub struct Sink {
     pub extensions: BTreeMap<String, String>,
     /// `K_CA_CERTS`: certificates to trust besides the system's, as PEM.
     pub ca_certs: Option<String>,
+    /// `CONFROLL_SINK_TOKEN_FILE`.
+    pub token: SinkToken,
 }
 
 impl fmt::Debug for Sink {
@@ -142,7 +145,7 @@ impl Settings {
         let key = digest_key(ours)?;
         Ok(Self {
             listen: variables.listen()?,
-            sink: sink(variables)?,
+            sink: sink(ours, variables)?,
             cluster: read("CONFROLL_CLUSTER", ours.cluster.as_deref(), "default", cluster)?,
             link: written(ours.link.as_deref())
                 .map(link)
@@ -213,7 +216,7 @@ struct Overrides {
     extensions: BTreeMap<String, String>,
 }
 
-fn sink(variables: &Variables) -> Result<Option<Sink>, SettingsError> {
+fn sink(ours: &Ours, variables: &Variables) -> Result<Option<Sink>, SettingsError> {
     let set = |name| variables.get(name);
     let Some(url) = set("K_SINK") else { return Ok(None) };
     let url = Url::parse(url)
@@ -230,7 +233,9 @@ fn sink(variables: &Variables) -> Result<Option<Sink>, SettingsError> {
     if !overrides.extensions.keys().all(is_name) {
         return Err(unreadable("K_CE_OVERRIDES", "names an extension with other characters than a-z and 0-9"));
     }
-    Ok(Some(Sink { url, extensions: overrides.extensions, ca_certs: set("K_CA_CERTS").map(str::to_owned) }))
+    let token =
+        written(ours.sink_token_file.as_deref()).map_or_else(SinkToken::default, |file| SinkToken::File(file.into()));
+    Ok(Some(Sink { url, extensions: overrides.extensions, ca_certs: set("K_CA_CERTS").map(str::to_owned), token }))
 }
 
 #[cfg(test)]

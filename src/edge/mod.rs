@@ -60,6 +60,7 @@ pub mod sink_inbox;
 pub mod sink_metrics;
 pub mod sink_refusal;
 pub mod sink_settings;
+pub mod sink_token;
 pub mod source_look;
 pub mod source_watch;
 pub mod sources;

@@ -1,17 +1,19 @@
 //! Sends reload events to the sink, and has them told where alerts go.
 //!
 //! Invariants: binary mode, one request an event, a deadline on each; the sink's URL may hold a credential and is in
-//! no error. Left out: trying again (the event that caused the report is sent again, and finds its record).
+//! no error; neither is the token. Left out: trying again (the event that caused the report is sent again, and finds its record).
 
 use std::time::Duration;
 
 use cloudevents::{AttributesReader as _, Event};
+use http::header::AUTHORIZATION;
 use tokio::sync::Semaphore;
 
 use super::announcer::Announcer;
 use super::config::Sink;
 use super::hold::Telling;
 use super::sink_refusal::Untold;
+use super::sink_token::TokenError;
 use crate::announce::destination::DestinationName;
 use crate::announce::notice::Notice;
 
@@ -36,6 +38,9 @@ pub enum OutboxError {
     /// It answered that it did not take the event.
     #[error("the sink answered {0}")]
     Refused(reqwest::StatusCode),
+    /// It may want a token, and there is none to be had.
+    #[error(transparent)]
+    Token(#[from] TokenError),
     /// The event cannot be put into a request.
     #[error("the event has an attribute that is no HTTP header: {0}")]
     Attribute(String),
@@ -81,7 +86,10 @@ impl Outbox {
         let (id, event_type) = (event.id().to_owned(), event.ty().to_owned());
         let request = http::Request::<Option<Vec<u8>>>::try_from(event)
             .map_err(|error| OutboxError::Attribute(error.to_string()))?;
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        if let Some(token) = sink.token.header().await? {
+            parts.headers.insert(AUTHORIZATION, token);
+        }
         let _slot = self.slots.acquire().await.ok();
         let request = client.post(sink.url.clone()).headers(parts.headers).body(body.unwrap_or_default());
         let response = request.send().await.map_err(|error| OutboxError::Unreachable(error.without_url()))?;

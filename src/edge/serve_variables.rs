@@ -35,6 +35,7 @@ pub(super) struct Ours {
     pub(super) sync_period: Option<String>,
     pub(super) audience: Option<String>,
     pub(super) callers: Option<String>,
+    pub(super) sink_token_file: Option<String>,
     pub(super) log_level: Option<String>,
     pub(super) log_format: Option<String>,
     pub(super) namespaces: Option<String>,
@@ -75,6 +76,8 @@ Events in and out:
   PORT, ADDRESS              where events are received [8080, 0.0.0.0]
   K_SINK                     where reload events are sent [nowhere]
   K_CE_OVERRIDES, K_CA_CERTS as Knative's SinkBinding sets them
+  CONFROLL_SINK_TOKEN_FILE   a file with a token for that, read for each event
+                             [/oidc/token of a SinkBinding, if it is there]
   CONFROLL_CLUSTER           this cluster's name in reload events [default]
   CONFROLL_LINK              a page about a workload, for messages, such as
                              https://grafana.example/d/1?ns={namespace}; also
@@ -102,6 +105,8 @@ In and out:
   ALERT_ADDITIONAL_INFO      what messages begin with [nothing]
   K_SINK                     where reload events are sent [nowhere]
   K_CE_OVERRIDES, K_CA_CERTS as Knative's SinkBinding sets them
+  CONFROLL_SINK_TOKEN_FILE   a file with a token for that, read for each event
+                             [/oidc/token of a SinkBinding, if it is there]
   CONFROLL_CLUSTER           this cluster's name in reload events [default]
   CONFROLL_LINK              a page about a workload, for messages, such as
                              https://grafana.example/d/1?ns={namespace}; also

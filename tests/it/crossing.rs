@@ -2,6 +2,7 @@
 //! grow with the cluster.
 
 use confroll::edge::config::{Settings, Sink};
+use confroll::edge::sink_token::SinkToken;
 use confroll_stack::RecordingSink;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -184,7 +185,12 @@ async fn a_repeated_event_rolls_nothing_out_and_tells_the_same_again() {
     let cluster = edited_bank();
     let sink = RecordingSink::start().await.unwrap();
     let mut settings = allowing(&[]);
-    settings.sink = Some(Sink { url: sink.url().parse().unwrap(), extensions: [].into(), ca_certs: None });
+    settings.sink = Some(Sink {
+        url: sink.url().parse().unwrap(),
+        extensions: [].into(),
+        ca_certs: None,
+        token: SinkToken::default(),
+    });
     let function = Function::with(&cluster, settings).await;
     sink.answer_with(StatusCode::SERVICE_UNAVAILABLE);
     let event = update_in("bank", "shared");

@@ -14,6 +14,7 @@ mod installing;
 mod key_secret;
 mod limits;
 mod many_processes;
+mod noise;
 mod refusing;
 mod reloading;
 mod rights;
@@ -51,6 +52,7 @@ mod stage;
 mod sweeping;
 mod telling;
 mod throttled;
+mod tokens;
 mod watch_gaps;
 
 // What is told, and how.

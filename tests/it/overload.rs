@@ -1,6 +1,7 @@
 //! Too much at once, and the end of the process: what waits is finished or given back, never dropped.
 
 use confroll::edge::config::{Settings, Sink};
+use confroll::edge::sink_token::SinkToken;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -17,7 +18,7 @@ async fn with_one_place() -> (Function, TcpListener) {
     let url = format!("http://{}/", sink.local_addr().unwrap()).parse().unwrap();
     let mut settings = Settings::for_testing();
     settings.pace.events = 1;
-    settings.sink = Some(Sink { url, extensions: [].into(), ca_certs: None });
+    settings.sink = Some(Sink { url, extensions: [].into(), ca_certs: None, token: SinkToken::default() });
     (Function::with(&cluster, settings).await, sink)
 }
 

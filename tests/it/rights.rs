@@ -1,45 +1,76 @@
-//! The function under exactly the ServiceAccount and the rights that its manifests make: a rollout of each kind works, and
-//! without any one of the rights something is missing, which the log names.
+//! The function and `confroll watch` under exactly the ServiceAccount and the rights that their manifests make: a rollout of
+//! each kind works, and without any one of the rights something is missing, which the log names.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
-use confroll::reload::workload_kind::{Presence, WORKLOAD_KINDS, WorkloadKind};
+use confroll::reload::workload_kind::WORKLOAD_KINDS;
 use confroll_stack::object::{JSON, MERGE_PATCH, send};
 use confroll_stack::{Function, FunctionOptions, RecordingSink};
 use serde_json::{Value, json};
 
+use crate::charting::rendered;
 use crate::fixtures::workload;
 use crate::kind_plane::Plane;
 use crate::manifests::{Overlay, Run, apply, named};
 use crate::sink::http;
-use crate::support::{ChangeEvent, told};
+use crate::support::{ChangeEvent, told, until};
 
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/confroll";
 
-/// The manifests' objects of one variant, with a process in place of the Service's pod.
-struct Installed {
-    plane: Plane,
-    sink: RecordingSink,
-    function: Function,
-    round: usize,
-    /// How much of the log was read.
-    read: usize,
+/// What runs, by which manifests.
+#[derive(Clone, Copy)]
+enum Way {
+    /// The function, by kustomize, with these components.
+    Serve(&'static [&'static str]),
+    /// `confroll watch`, by Helm, with these values.
+    Watch(&'static str),
 }
 
-/// What the manifests say the container's environment is.
-fn environment(objects: &[Value]) -> Vec<(&'static str, String)> {
-    let container = &named(objects, "Service", "confroll")["spec"]["template"]["spec"]["containers"][0];
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let env = container["env"].as_array().unwrap().iter().map(|it| (text(&it["name"]), text(&it["value"])));
-    // Names in a test live as long as it.
-    env.map(|(name, value)| (&*name.leak(), value)).collect()
+/// The manifests' objects of one variant, with a process in place of the pod.
+struct Installed {
+    way: Way,
+    plane: Plane,
+    sink: RecordingSink,
+    options: FunctionOptions,
+    process: Function,
+    round: usize,
+}
+
+impl Way {
+    fn objects(self) -> Vec<Value> {
+        match self {
+            Self::Serve(components) => {
+                Overlay::new(&format!("rights-{}", components.join("-")), "eventing", components).build()
+            }
+            Self::Watch(values) => rendered(values),
+        }
+    }
+
+    /// What the manifests say the container's environment is.
+    fn environment(self, objects: &[Value]) -> Vec<(&'static str, String)> {
+        let kind = if matches!(self, Self::Watch(_)) { "Deployment" } else { "Service" };
+        let container = &named(objects, kind, "confroll")["spec"]["template"]["spec"]["containers"][0];
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let env = container["env"].as_array().unwrap().iter().map(|it| (text(&it["name"]), text(&it["value"])));
+        // Names in a test live as long as it.
+        env.map(|(name, value)| (&*name.leak(), value)).collect()
+    }
+
+    async fn start(self, options: &FunctionOptions) -> Function {
+        let program = Path::new(env!("CARGO_BIN_EXE_confroll"));
+        match self {
+            Self::Serve(_) => Function::start(program, options.clone()).await.unwrap(),
+            Self::Watch(_) => Function::start_watch(program, options.clone()).await.unwrap(),
+        }
+    }
 }
 
 impl Installed {
-    async fn new(components: &[&str]) -> Self {
+    async fn new(way: Way) -> Self {
         let plane = Plane::without_rights().await;
-        let name = format!("rights-{}", components.join("-"));
-        let objects = Overlay::new(&name, "eventing", components).build();
+        let objects = way.objects();
         for namespace in ["confroll", "shop"] {
             let object = json!({ "metadata": { "name": namespace } });
             send(&plane.client, "POST", "/api/v1/namespaces", JSON, &object).await.unwrap();
@@ -49,15 +80,15 @@ impl Installed {
             objects.iter().filter(|it| kinds.contains(&it["kind"].as_str().unwrap())).cloned().collect();
         apply(&plane.client, &rights, Run::Real).await;
         let sink = RecordingSink::start().await.unwrap();
-        let mut env = environment(&objects);
+        let mut env = way.environment(&objects);
         // A pod knows its namespace.
         let secret = env.iter_mut().find(|(name, _)| *name == "CONFROLL_DIGEST_KEY_SECRET").unwrap();
         secret.1 = format!("confroll/{}", secret.1);
         env.extend([("CONFROLL_LOG_LEVEL", "debug".to_owned()), ("CONFROLL_SETTLE", "1ms".to_owned())]);
         let kubeconfig = plane.kubeconfig_of_account("confroll", "confroll").await;
         let options = FunctionOptions { kubeconfig, sink: Some(sink.url().to_owned()), env };
-        let function = Function::start(Path::new(env!("CARGO_BIN_EXE_confroll")), options).await.unwrap();
-        Self { plane, sink, function, round: 0, read: 0 }
+        let process = way.start(&options).await;
+        Self { way, plane, sink, options, process, round: 0 }
     }
 
     /// Two workloads of each kind in the namespace, one that uses a ConfigMap and a Secret, and one that asks for a delay.
@@ -75,11 +106,14 @@ impl Installed {
         }
     }
 
-    /// Edits both sources, tells of it, and asks for a sweep; what was logged since the last time.
-    async fn change(&mut self) -> String {
+    /// Edits both sources; the function is told of it, and asked for a sweep.
+    async fn change(&mut self) {
         self.round += 1;
         for source_kind in ["ConfigMap", "Secret"] {
             self.plane.source("shop", source_kind, "app", &self.round.to_string()).await;
+        }
+        if let Way::Watch(_) = self.way {
+            return;
         }
         let mut events = Vec::new();
         for source_kind in ["ConfigMap", "Secret"] {
@@ -90,22 +124,37 @@ impl Installed {
         }
         events.push(ChangeEvent::ping(&format!("sweep {}", self.round)));
         for event in events {
-            event.request(&http(), self.function.url()).send().await.unwrap();
+            event.request(&http(), self.process.url()).send().await.unwrap();
         }
-        let log = self.function.log();
-        let new = log[self.read..].to_owned();
-        self.read = log.len();
-        new
+    }
+
+    /// Edits until the log of a new process says this. The API server learns of other rights a moment later.
+    async fn says(&mut self, sentence: &str) {
+        self.process = self.way.start(&self.options).await;
+        for _ in 0..150 {
+            self.change().await;
+            if self.process.log().contains(sentence) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        panic!("{sentence}\n{}", self.process.log());
+    }
+
+    /// Each kind rolls out, and no right is missing.
+    async fn works(&mut self) {
+        self.fill().await;
+        let kinds = |sink: &RecordingSink| -> BTreeSet<String> {
+            told(sink).iter().map(|event| event.data["workload"]["kind"].as_str().unwrap().to_owned()).collect()
+        };
+        self.change().await;
+        until(|| async { kinds(&self.sink).len() == WORKLOAD_KINDS.len() }).await;
+        assert!(!self.process.log().contains("a right is missing"), "{}", self.process.log());
     }
 
     async fn set_rules(&self, rules: &[Value]) {
         send(&self.plane.client, "PATCH", ROLES, MERGE_PATCH, &json!({ "rules": rules })).await.unwrap();
     }
-}
-
-/// The kinds that a cluster has to have no CRD for.
-fn built_in() -> impl Iterator<Item = &'static WorkloadKind> {
-    WORKLOAD_KINDS.iter().filter(|kind| kind.presence == Presence::Always)
 }
 
 /// Rules without one verb on one resource.
@@ -130,17 +179,9 @@ fn without(rules: &[Value], group: &str, resource: &str, verb: &str) -> Vec<Valu
     left
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn under_the_rights_of_the_manifests_each_kind_rolls_out_and_without_any_of_them_the_log_names_it() {
-    let mut installed = Installed::new(&[]).await;
-    installed.fill().await;
-    let log = installed.change().await;
-    assert!(!log.contains("a right is missing"), "{log}");
-    let told = told(&installed.sink);
-    for kind in &WORKLOAD_KINDS {
-        assert!(told.iter().any(|event| event.data["workload"]["kind"] == kind.kind), "{kind}: {log}");
-    }
-    assert!(built_in().count() > 3);
+async fn each_right_is_needed_and_named(way: Way) {
+    let mut installed = Installed::new(way).await;
+    installed.works().await;
     let role = send(&installed.plane.client, "GET", ROLES, JSON, &json!({})).await.unwrap();
     let rules = role["rules"].as_array().unwrap().clone();
     for rule in &rules {
@@ -153,36 +194,24 @@ async fn under_the_rights_of_the_manifests_each_kind_rolls_out_and_without_any_o
             for verb in rule["verbs"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()) {
                 installed.set_rules(&without(&rules, group, resource, verb)).await;
                 let named = if resource == "events" { "events.events.k8s.io" } else { resource };
-                let sentence = format!("allow the verb {verb:?} on {named:?}");
-                let mut log = String::new();
-                // The API server learns of it a moment later.
-                for _ in 0..20 {
-                    log = installed.change().await;
-                    if log.contains(&sentence) {
-                        break;
-                    }
-                }
-                assert!(log.contains(&sentence), "{sentence}\n{log}");
+                installed.says(&format!("allow the verb {verb:?} on {named:?}")).await;
             }
         }
     }
-    installed.set_rules(&rules).await;
-    for _ in 0..20 {
-        if !installed.change().await.contains("a right is missing") {
-            return;
-        }
-    }
-    panic!("with all rights again, one is missing: {}", installed.function.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn namespaced_it_works_by_roles_alone() {
-    let mut installed = Installed::new(&["namespaced"]).await;
-    installed.fill().await;
-    let log = installed.change().await;
-    assert!(!log.contains("a right is missing"), "{log}");
-    let told = told(&installed.sink);
-    for kind in &WORKLOAD_KINDS {
-        assert!(told.iter().any(|event| event.data["workload"]["kind"] == kind.kind), "{kind}: {log}");
-    }
+async fn each_right_of_the_function_is_needed_and_named_where_it_is_missing() {
+    each_right_is_needed_and_named(Way::Serve(&[])).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_right_of_confroll_watch_is_needed_and_named_where_it_is_missing() {
+    each_right_is_needed_and_named(Way::Watch("")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_one_namespace_both_work_by_roles_alone() {
+    Installed::new(Way::Serve(&["namespaced"])).await.works().await;
+    Installed::new(Way::Watch("{ watchGlobally: false, namespaces: [shop] }")).await.works().await;
 }

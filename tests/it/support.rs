@@ -7,6 +7,7 @@ use std::time::Duration;
 use cloudevents::AttributesReader as _;
 use confroll::command::serve::serve;
 use confroll::edge::config::{Settings, Sink};
+use confroll::edge::sink_token::SinkToken;
 use confroll::edge::variables::Variables;
 use confroll_stack::RecordingSink;
 use serde_json::{Value, json};
@@ -36,7 +37,12 @@ impl Function {
 
     pub(crate) fn settings_telling(sink: &RecordingSink) -> Settings {
         let mut settings = Settings::for_testing();
-        settings.sink = Some(Sink { url: sink.url().parse().unwrap(), extensions: [].into(), ca_certs: None });
+        settings.sink = Some(Sink {
+            url: sink.url().parse().unwrap(),
+            extensions: [].into(),
+            ca_certs: None,
+            token: SinkToken::default(),
+        });
         settings
     }
 
