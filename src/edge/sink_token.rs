@@ -25,7 +25,7 @@ pub enum SinkToken {
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read.
-    #[error("the token for the sink cannot be read from {}: {1}", .0.display())]
+    #[error("the token for the sink cannot be read from {}: {}", .0.display(), .1)]
     Unreadable(PathBuf, ErrorKind),
     /// It holds something else.
     #[error("{} holds no token", .0.display())]

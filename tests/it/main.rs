@@ -82,4 +82,5 @@ mod settings;
 // The tree itself.
 mod events_doc;
 mod monitoring;
+mod releasing;
 mod rooms;
