@@ -20,6 +20,7 @@ mod reloading;
 mod rights;
 mod scoping_for_real;
 mod shop;
+mod source_rights;
 mod sweeping_for_real;
 mod watching;
 
