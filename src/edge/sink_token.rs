@@ -25,10 +25,6 @@ pub enum SinkToken {
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read.
-<<<<<<< HEAD
-    #[error("the token for the sink cannot be read from {}: {}", .0.display(), .1)]
-    Unreadable(PathBuf, ErrorKind),
-=======
     #[error("the token for the sink cannot be read from {}: {kind}", .file.display())]
     Unreadable {
         /// Which file.
@@ -36,7 +32,6 @@ pub enum TokenError {
         /// Why.
         kind: ErrorKind,
     },
->>>>>>> kn2
     /// It holds something else.
     #[error("{} holds no token", .0.display())]
     NoToken(PathBuf),
