@@ -69,6 +69,7 @@ fn keys() -> AnnotationKeys {
         reload_delay: key("reload-delay"),
         config_map: of_kind("c"),
         secret: of_kind("s"),
+        secret_provider_class: of_kind("p"),
     }
 }
 
@@ -136,7 +137,11 @@ impl Asked {
     }
 
     fn key(kind: SourceKind, of: &str) -> String {
-        let kind = if kind == SourceKind::ConfigMap { "c" } else { "s" };
+        let kind = match kind {
+            SourceKind::ConfigMap => "c",
+            SourceKind::Secret => "s",
+            SourceKind::SecretProviderClass => "p",
+        };
         format!("{kind}.{of}")
     }
 

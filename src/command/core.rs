@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 
 use crate::edge::announcer::Announcer;
 use crate::edge::cluster::Cluster;
@@ -35,10 +35,13 @@ impl Core {
         alerts: Option<Announcer>,
         teller: Teller,
     ) -> anyhow::Result<Self> {
-        if settings.key_origin == KeyOrigin::Fixed {
-            tracing::warn!(
+        match &settings.key_origin {
+            KeyOrigin::Given => {}
+            KeyOrigin::Fixed => tracing::warn!(
                 "CONFROLL_DIGEST_KEY is not set: digests on workloads are made with a key that everybody knows, so a short secret could be guessed from one"
-            );
+            ),
+            // Rather no start than digests with the key that everybody knows.
+            KeyOrigin::InSecret(secret) => bail!("the digest key in the Secret {secret} was not read"),
         }
         let rules = Arc::new(settings.rules.clone());
         let metrics = Arc::new(Metrics::new(settings.count_by));

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::net::SocketAddr;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use axum::Router;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,7 +21,9 @@ fn provide_tls() {
 
 /// The cluster of the environment, as kubectl finds it.
 async fn client() -> anyhow::Result<kube::Client> {
-    kube::Client::try_default().await.context("no cluster is configured: run inside one, or set KUBECONFIG")
+    let client = kube::Client::try_default().await;
+    // Each error of kube tells those below it, too: once is enough.
+    client.map_err(|error| anyhow!("no cluster is configured: run inside one, or set KUBECONFIG ({error})"))
 }
 
 async fn listen(at: SocketAddr) -> anyhow::Result<TcpListener> {

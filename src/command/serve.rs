@@ -23,6 +23,7 @@ pub async fn run() -> anyhow::Result<()> {
     telemetry::start(&settings.log);
     provide_tls();
     let client = client().await?;
+    let settings = settings.with_key(&client).await?;
     let listener = listen(settings.listen).await?;
     let stop = stop_signal()?;
     serve(listener, client, &settings, stop).await
@@ -60,6 +61,7 @@ pub fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox>
         elsewhere,
         sweep,
         rules,
+        cluster: cluster.clone(),
         metrics,
         deadline: settings.pace.request_deadline,
         longest_body: settings.longest_body,

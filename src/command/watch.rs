@@ -35,10 +35,11 @@ const FAREWELL: Duration = Duration::from_secs(20);
 
 /// Watches with the settings of the environment until SIGTERM or SIGINT.
 pub async fn run() -> anyhow::Result<()> {
-    let settings = WatchSettings::read(&Variables::of_process())?;
+    let mut settings = WatchSettings::read(&Variables::of_process())?;
     telemetry::start(&settings.common.log);
     provide_tls();
     let client = client().await?;
+    settings.common = settings.common.with_key(&client).await?;
     let listener = listen(settings.common.listen).await?;
     let stop = stop_signal()?;
     watch(listener, client, &settings, stop).await

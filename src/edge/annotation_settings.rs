@@ -10,6 +10,7 @@ use crate::reload::qualified_name::is_annotation_key;
 /// Reads how annotations are called.
 pub(super) fn annotation_keys(ours: &Ours) -> Result<AnnotationKeys, SettingsError> {
     let mut keys = AnnotationKeys::default();
+    let class = &mut keys.secret_provider_class;
     let rows = [
         ("CONFROLL_RELOAD_ANNOTATION", &ours.reload_annotation, &mut keys.reload),
         ("CONFROLL_AUTO_ANNOTATION", &ours.auto_annotation, &mut keys.auto),
@@ -26,6 +27,13 @@ pub(super) fn annotation_keys(ours: &Ours) -> Result<AnnotationKeys, SettingsErr
         ("CONFROLL_SECRET_AUTO_ANNOTATION", &ours.secret_auto_annotation, &mut keys.secret.auto),
         ("CONFROLL_SECRET_ANNOTATION", &ours.secret_annotation, &mut keys.secret.named),
         ("CONFROLL_SECRET_EXCLUDE_ANNOTATION", &ours.secret_exclude_annotation, &mut keys.secret.exclude),
+        ("CONFROLL_SECRETPROVIDERCLASS_AUTO_ANNOTATION", &ours.secretproviderclass_auto_annotation, &mut class.auto),
+        ("CONFROLL_SECRETPROVIDERCLASS_ANNOTATION", &ours.secretproviderclass_annotation, &mut class.named),
+        (
+            "CONFROLL_SECRETPROVIDERCLASS_EXCLUDE_ANNOTATION",
+            &ours.secretproviderclass_exclude_annotation,
+            &mut class.exclude,
+        ),
     ];
     for (variable, text, key) in rows {
         let Some(text) = written(text.as_deref()) else { continue };

@@ -2,7 +2,8 @@
 //!
 //! Invariants: every call has a deadline; at most so many are on their way at once; an answer is parsed here and
 //! never by the client library, which would log it where it does not parse; no error quotes an object.
-//! Left out: workloads (cluster_workloads.rs), lists of all namespaces (cluster_wide.rs), and what the answers mean.
+//! Left out: workloads (cluster_workloads.rs), SecretProviderClasses (classes.rs), lists of all namespaces
+//! (cluster_wide.rs), and what the answers mean.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,6 +67,14 @@ impl Cluster {
 
     /// A source as it is now; `None` if there is none.
     pub async fn source(&self, source: &SourceRef) -> Result<Option<SourceObject>, ClusterError> {
+        if source.kind == SourceKind::SecretProviderClass {
+            return self.class(source).await;
+        }
+        self.source_itself(source).await
+    }
+
+    /// A source by its own object.
+    pub(super) async fn source_itself(&self, source: &SourceRef) -> Result<Option<SourceObject>, ClusterError> {
         let call = Call::new("get", source.kind.plural(), &source.namespace);
         let path = format!("{}/{}", sources_path(source.kind, &source.namespace), source.name());
         let json = self.one(&call, &path, JSON).await?;
@@ -74,6 +83,9 @@ impl Cluster {
 
     /// A source as it was at a version of the cluster; `None` if there was none.
     pub async fn source_at(&self, source: &SourceRef, version: Version) -> Result<Option<SourceObject>, ClusterError> {
+        if source.kind == SourceKind::SecretProviderClass {
+            return self.class_at(source, version).await;
+        }
         let collection = sources_path(source.kind, &source.namespace);
         let call = Call::past("list", source.kind.plural(), &source.namespace);
         let json = self.one_at(&call, &collection, source.name(), version).await?;
@@ -106,6 +118,9 @@ impl Cluster {
         kind: SourceKind,
         namespace: &Namespace,
     ) -> Result<BTreeMap<String, Version>, ClusterError> {
+        if kind == SourceKind::SecretProviderClass {
+            return self.class_versions(namespace).await;
+        }
         let call = Call::new("list", kind.plural(), namespace);
         let mut versions = BTreeMap::new();
         let take = |source: VersionMetadata| versions.extend([(source.name, source.version)]);
@@ -150,10 +165,24 @@ impl Cluster {
         call: &Call,
         collection: &str,
         accept: &str,
+        take: impl FnMut(&str) -> Result<Option<String>, ShapeError>,
+    ) -> Result<(), ClusterError> {
+        self.pages_at(call, collection, None, accept, take).await
+    }
+
+    /// The same as it was at a version.
+    pub(super) async fn pages_at(
+        &self,
+        call: &Call,
+        collection: &str,
+        version: Option<Version>,
+        accept: &str,
         mut take: impl FnMut(&str) -> Result<Option<String>, ShapeError>,
     ) -> Result<(), ClusterError> {
         let and = if collection.contains('?') { '&' } else { '?' };
-        let mut path = format!("{collection}{and}limit={PAGE}");
+        // The token of a next page holds the version.
+        let at = version.map(|version| format!("&resourceVersion={version}&resourceVersionMatch=Exact"));
+        let mut path = format!("{collection}{and}limit={PAGE}{}", at.unwrap_or_default());
         loop {
             let json = self.read(&self.lists, call, &path, accept).await?;
             match take(text(&json)?)? {
@@ -231,7 +260,7 @@ struct VersionMetadata {
 }
 
 pub(super) fn sources_path(kind: SourceKind, namespace: &Namespace) -> String {
-    format!("/api/v1/namespaces/{namespace}/{}", kind.plural())
+    format!("{}/namespaces/{namespace}/{}", kind.root(), kind.plural())
 }
 
 pub(super) fn text(json: &Bytes) -> Result<&str, ClusterError> {

@@ -1,7 +1,7 @@
 //! Watches of the API server: the names of sources as they change, and where a watch may begin.
 //!
-//! Invariant: metadata alone is asked for, and of that only names, versions and labels are read: no content of a source
-//! is ever on this way.
+//! Invariant: of ConfigMaps and Secrets metadata alone is asked for, and of that only names, versions and labels are read:
+//! no content of a source is ever on this way.
 //! Left out: what to do when a watch ends (source_watch.rs).
 
 use std::time::Duration;
@@ -11,9 +11,10 @@ use http::{Request, StatusCode, header};
 use kube::core::{Status, WatchEvent};
 use serde::Deserialize;
 
-use super::cluster::{Cluster, METADATA, METADATA_LIST, sources_path};
+use super::cluster::{Cluster, JSON, METADATA, METADATA_LIST};
 use super::cluster_error::{Call, ClusterError};
 use crate::reload::label_selector::Labels;
+use crate::reload::pod_status::POD_STATUSES;
 use crate::reload::source::{Namespace, SourceKind};
 use crate::reload::source_object::ShapeError;
 use crate::reload::version::Version;
@@ -26,6 +27,9 @@ pub const WATCH_LASTS: Duration = Duration::from_mins(5);
 pub struct Watched {
     /// Its metadata.
     pub metadata: WatchedMetadata,
+    /// Where it is the status of a pod, what that says.
+    #[serde(default)]
+    pub status: WatchedStatus,
 }
 
 /// What is read of it.
@@ -42,6 +46,14 @@ pub struct WatchedMetadata {
     pub labels: Option<Labels>,
 }
 
+/// What is read of the status of a pod.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WatchedStatus {
+    /// The class that the pod mounts.
+    pub secret_provider_class_name: Option<String>,
+}
+
 /// What is watched: the sources of a kind, of one namespace or of all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feed {
@@ -54,15 +66,32 @@ pub struct Feed {
 impl Feed {
     fn call(&self, verb: &'static str) -> Call {
         match &self.namespace {
-            Some(namespace) => Call::new(verb, self.kind.plural(), namespace),
-            None => Call::everywhere(verb, self.kind.plural()),
+            Some(namespace) => Call::new(verb, self.plural(), namespace),
+            None => Call::everywhere(verb, self.plural()),
         }
     }
 
     fn path(&self) -> String {
+        let root = self.kind.root();
         match &self.namespace {
-            Some(namespace) => sources_path(self.kind, namespace),
-            None => format!("/api/v1/{}", self.kind.plural()),
+            Some(namespace) => format!("{root}/namespaces/{namespace}/{}", self.plural()),
+            None => format!("{root}/{}", self.plural()),
+        }
+    }
+
+    /// Of a SecretProviderClass, the statuses of its pods tell.
+    const fn plural(&self) -> &'static str {
+        match self.kind {
+            SourceKind::ConfigMap | SourceKind::Secret => self.kind.plural(),
+            SourceKind::SecretProviderClass => POD_STATUSES,
+        }
+    }
+
+    /// Metadata does not say of which class the status of a pod is. No status holds content of a Secret.
+    const fn accept(&self) -> &'static str {
+        match self.kind {
+            SourceKind::ConfigMap | SourceKind::Secret => METADATA,
+            SourceKind::SecretProviderClass => JSON,
         }
     }
 }
@@ -82,7 +111,7 @@ impl Cluster {
         let path = format!("{}?limit=1", feed.path());
         let json = self.one(&feed.call("list"), &path, METADATA_LIST).await?.ok_or(ClusterError::NotFound)?;
         let list: List = serde_json::from_slice(&json)
-            .map_err(|error| ShapeError::new(format!("the list of {}", feed.kind.plural()), &error))?;
+            .map_err(|error| ShapeError::new(format!("the list of {}", feed.plural()), &error))?;
         Ok(list.metadata.resource_version)
     }
 
@@ -96,7 +125,7 @@ impl Cluster {
         let (path, seconds) = (feed.path(), WATCH_LASTS.as_secs());
         let path =
             format!("{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={version}");
-        let request = Request::get(path).header(header::ACCEPT, METADATA).body(Vec::new());
+        let request = Request::get(path).header(header::ACCEPT, feed.accept()).body(Vec::new());
         let request = request.map_err(|_| ClusterError::BadPath)?;
         let events = self.client.request_events(request).await.map_err(|error| failed(&call, error))?;
         Ok(events.map(move |event| {

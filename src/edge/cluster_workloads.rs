@@ -83,7 +83,9 @@ impl Cluster {
         };
         match self.pages(&call, &(collection + query), JSON, take_page).await {
             // Its CRD went away.
-            Err(ClusterError::NotFound) if kind.presence == Presence::WhereInstalled => self.served.forget(kind),
+            Err(ClusterError::NotFound) if kind.presence == Presence::WhereInstalled => {
+                self.served.forget(&kind.into());
+            }
             done => done?,
         }
         for mut workload in by_reference {

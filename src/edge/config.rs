@@ -14,10 +14,12 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use super::callers::CallerRules;
-use super::rule_settings::{digest_key, rules};
+use super::key_secret::{KeyError, KeySecret};
+use super::rule_settings::{KeySetting, digest_key, rules};
 use super::serve_variables::Ours;
 use super::setting_text::{at_start, cluster, count, count_by, duration, kube_events, link};
 use super::variables::{Log, SettingsError, Variables, log, read, unreadable, written};
+use crate::reload::digest::DigestKey;
 use crate::reload::link::LinkTemplate;
 use crate::reload::rules::Rules;
 
@@ -68,10 +70,12 @@ pub struct Pace {
 }
 
 /// Whether the digest key is a secret at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyOrigin {
-    /// The operator gave one.
+    /// The operator gave one, or it was read.
     Given,
+    /// It is still to be read.
+    InSecret(KeySecret),
     /// None was given, so everybody knows it.
     Fixed,
 }
@@ -144,8 +148,12 @@ impl Settings {
                 .map(link)
                 .transpose()
                 .map_err(|problem| unreadable("CONFROLL_LINK", problem))?,
-            rules: rules(ours, key.as_deref())?,
-            key_origin: if key.is_some() { KeyOrigin::Given } else { KeyOrigin::Fixed },
+            rules: rules(ours, &key)?,
+            key_origin: match key {
+                KeySetting::Given(_) => KeyOrigin::Given,
+                KeySetting::InSecret(secret) => KeyOrigin::InSecret(secret),
+                KeySetting::Fixed => KeyOrigin::Fixed,
+            },
             pace: pace(ours)?,
             sweep_at_start: read("CONFROLL_SWEEP_AT_START", ours.sweep_at_start.as_deref(), "false", at_start)?,
             callers: callers(ours)?,
@@ -154,6 +162,15 @@ impl Settings {
             longest_body: read("CONFROLL_LONGEST_BODY", ours.longest_body.as_deref(), "4194304", count)?,
             log: log(ours.log_level.as_deref(), ours.log_format.as_deref())?,
         })
+    }
+
+    /// The same with the digest key, where it is in a Secret that has to be read, or made.
+    pub async fn with_key(mut self, client: &kube::Client) -> Result<Self, KeyError> {
+        if let KeyOrigin::InSecret(secret) = &self.key_origin {
+            self.rules.digest_key = DigestKey::new(&secret.key(client, self.pace.call_deadline).await?);
+            self.key_origin = KeyOrigin::Given;
+        }
+        Ok(self)
     }
 
     /// Settings for tests: loopback, a free port, no sink and no Events, so that requests are those of the work itself.

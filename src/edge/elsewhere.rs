@@ -140,7 +140,9 @@ impl Cluster {
         };
         match self.each_metadata(&call, kind.plural, &collection, take).await {
             // Its CRD went away.
-            Err(ClusterError::NotFound) if kind.presence == Presence::WhereInstalled => self.served.forget(kind),
+            Err(ClusterError::NotFound) if kind.presence == Presence::WhereInstalled => {
+                self.served.forget(&kind.into());
+            }
             done => done?,
         }
         Ok(found)

@@ -106,8 +106,9 @@ impl History {
         let judged =
             judge_end(PastEnd::Created, earlier.as_ref(), &self.now, counted.digest, &counted.keys, workload, rules);
         let is_new = earlier.is_none() && self.now.presence == Presence::There;
+        let absence = rules.absence.of(self.now.source.kind);
         match judged {
-            Judgement::Unchanged(_) if is_new && rules.absence.on_create == OnAbsence::Reload => {
+            Judgement::Unchanged(_) if is_new && absence.on_create == OnAbsence::Reload => {
                 let created = self.read.lock().await.replaced_at;
                 Ok(match self.judge_use(workload, created, cluster, rules).await? {
                     Judgement::Changed => Judgement::Created,

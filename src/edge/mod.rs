@@ -5,7 +5,7 @@
 //!   sweep ─ or everything is looked at                     cluster_wide.rs: lists of all namespaces; namespaces.rs: which
 //!   elsewhere ─ which other namespaces ask for its source
 //!   lane ─ one batch at a time per namespace
-//!     reload_run ─ read, decide, patch, report            cluster.rs, history.rs: the API server
+//!     reload_run ─ read, decide, patch, report            cluster.rs, classes.rs, history.rs: the API server
 //!     due_run ─ what was put off, or paused               alarm.rs: wakes a lane for it
 //!       outbox ─ reload events to the sink, and alerts
 //! source_watch ─ or watches tell of changes                 cluster_watch.rs: the watches
@@ -26,6 +26,7 @@ mod annotation_settings;
 pub mod announcer;
 pub mod callers;
 pub mod chat_webhook;
+mod classes;
 pub mod cluster;
 pub mod cluster_error;
 pub mod cluster_watch;
@@ -42,6 +43,7 @@ pub mod hold;
 pub mod inbox;
 pub mod intake;
 mod job_run;
+pub mod key_secret;
 pub mod lane;
 pub mod metrics;
 pub mod namespaces;

@@ -25,6 +25,7 @@ use crate::reload::decision::{Counted, Settling, Skip, counts, settling};
 use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceRef};
+use crate::reload::source_object::SourceObject;
 use crate::reload::telling::Report;
 use crate::reload::workload::{Workload, WorkloadId};
 use crate::reload::workload_kind::WorkloadKind;
@@ -212,7 +213,8 @@ impl ReloadRun {
     fn all_noted(&self, workload: &Workload, hits: &[Hit<'_>]) -> bool {
         let Some(record) = &workload.record else { return false };
         let key = &self.rules.digest_key;
-        hits.iter().all(|hit| record.has_seen(&hit.present.object.source, hit.present.object.version, key))
+        let is_noted = |object: &SourceObject| record.has_seen(&object.source, (object.version, object.news), key);
+        hits.iter().all(|hit| is_noted(&hit.present.object))
     }
 
     async fn read_sources(&self, work: &Work<'_>) -> BTreeMap<SourceRef, Present> {

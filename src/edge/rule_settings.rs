@@ -4,6 +4,7 @@
 //! are written (setting_text.rs).
 
 use super::annotation_settings::annotation_keys;
+use super::key_secret::KeySecret;
 use super::scope_settings::{kinds, scope};
 use super::serve_variables::Ours;
 use super::setting_text::{cross_namespace, on_absence, revision_names, strategy, unmarked};
@@ -13,7 +14,7 @@ use crate::reload::extra_sources::CrossNamespace;
 use crate::reload::rules::{Absence, Rules};
 
 /// Reads the rules of every decision.
-pub(super) fn rules(ours: &Ours, key: Option<&[u8]>) -> Result<Rules, SettingsError> {
+pub(super) fn rules(ours: &Ours, key: &KeySetting) -> Result<Rules, SettingsError> {
     let on_create = read("CONFROLL_RELOAD_ON_CREATE", ours.reload_on_create.as_deref(), "false", on_absence)?;
     let on_delete = read("CONFROLL_RELOAD_ON_DELETE", ours.reload_on_delete.as_deref(), "false", on_absence)?;
     Ok(Rules {
@@ -24,35 +25,54 @@ pub(super) fn rules(ours: &Ours, key: Option<&[u8]>) -> Result<Rules, SettingsEr
         revision_names: read("CONFROLL_REVISION_NAMES", ours.revision_names.as_deref(), "kept", revision_names)?,
         absence: Absence { on_create, on_delete },
         cross_namespace: across(ours, key)?,
-        digest_key: DigestKey::new(key.unwrap_or(DigestKey::FIXED)),
+        digest_key: match key {
+            KeySetting::Given(key) => DigestKey::new(key),
+            KeySetting::InSecret(_) | KeySetting::Fixed => DigestKey::new(DigestKey::FIXED),
+        },
         scope: scope(ours)?,
     })
 }
 
 /// Not with a key that everybody knows: whoever may annotate a workload of one namespace would get digests of the Secrets
 /// of all others, from which a short one could be guessed.
-fn across(ours: &Ours, key: Option<&[u8]>) -> Result<CrossNamespace, SettingsError> {
+fn across(ours: &Ours, key: &KeySetting) -> Result<CrossNamespace, SettingsError> {
     const ACROSS: &str = "CONFROLL_CROSS_NAMESPACE";
     match (read(ACROSS, ours.cross_namespace.as_deref(), "false", cross_namespace)?, key) {
-        (CrossNamespace::Allowed, None) => {
+        (CrossNamespace::Allowed, KeySetting::Fixed) => {
             Err(unreadable(ACROSS, "is true, though CONFROLL_DIGEST_KEY is not set; set that to a random secret, too"))
         }
         (read, _) => Ok(read),
     }
 }
 
-/// Reads the key of all digests; `None` where none is given.
-pub(super) fn digest_key(ours: &Ours) -> Result<Option<Vec<u8>>, SettingsError> {
+/// Reads the key of all digests.
+pub(super) fn digest_key(ours: &Ours) -> Result<KeySetting, SettingsError> {
     const FILE: &str = "CONFROLL_DIGEST_KEY_FILE";
-    let given = ours.digest_key.as_deref().filter(|text| !text.is_empty());
-    match (given, ours.digest_key_file.as_deref().filter(|path| !path.is_empty())) {
-        (Some(_), Some(_)) => Err(unreadable(FILE, "is set beside CONFROLL_DIGEST_KEY; set one of them")),
-        (Some(key), None) => Ok(Some(key.as_bytes().to_vec())),
-        (None, None) => Ok(None),
-        (None, Some(path)) => {
+    const SECRET: &str = "CONFROLL_DIGEST_KEY_SECRET";
+    let set = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    match (set(&ours.digest_key), set(&ours.digest_key_file), set(&ours.digest_key_secret)) {
+        (None, None, None) => Ok(KeySetting::Fixed),
+        (Some(key), None, None) => Ok(KeySetting::Given(key.into_bytes())),
+        (None, Some(path), None) => {
             let key = std::fs::read(path)
                 .map_err(|error| unreadable(FILE, format!("names a file that cannot be read: {}", error.kind())))?;
-            if key.is_empty() { Err(unreadable(FILE, "names an empty file")) } else { Ok(Some(key)) }
+            if key.is_empty() { Err(unreadable(FILE, "names an empty file")) } else { Ok(KeySetting::Given(key)) }
         }
+        (None, None, Some(name)) => {
+            KeySecret::parse(name.trim()).map(KeySetting::InSecret).map_err(|problem| unreadable(SECRET, problem))
+        }
+        (Some(_), Some(_), _) => Err(unreadable(FILE, "is set beside CONFROLL_DIGEST_KEY; set one of them")),
+        (Some(_), _, Some(_)) => Err(unreadable(SECRET, "is set beside CONFROLL_DIGEST_KEY; set one of them")),
+        (_, Some(_), Some(_)) => Err(unreadable(SECRET, "is set beside CONFROLL_DIGEST_KEY_FILE; set one of them")),
     }
+}
+
+/// What is set of the key of all digests.
+pub(super) enum KeySetting {
+    /// The key itself.
+    Given(Vec<u8>),
+    /// Where it is, once the API server was asked.
+    InSecret(KeySecret),
+    /// Nothing: everybody knows the key.
+    Fixed,
 }

@@ -6,15 +6,17 @@
 use std::collections::BTreeSet;
 
 use super::serve_variables::Ours;
-use super::variables::{SettingsError, unreadable, written};
+use super::setting_text::one_of;
+use super::variables::{SettingsError, read, unreadable, written};
 use crate::reload::label_selector::LabelSelector;
 use crate::reload::scope::{IgnoredSources, Scope};
-use crate::reload::source::{Namespace, check_source_name};
+use crate::reload::source::{Namespace, SourceKind, check_source_name};
 use crate::reload::workload_kind::{WORKLOAD_KINDS, WorkloadKind};
 
 /// Reads what is looked at.
 pub(super) fn scope(ours: &Ours) -> Result<Scope, SettingsError> {
     const SECRETS: &str = "CONFROLL_IGNORE_SECRETS";
+    const CSI: &str = "CONFROLL_ENABLE_CSI_INTEGRATION";
     let listed = set("CONFROLL_NAMESPACES", ours.namespaces.as_deref(), namespaces)?;
     let ignored = set("CONFROLL_IGNORE_NAMESPACES", ours.ignore_namespaces.as_deref(), namespaces)?;
     let config_maps = set("CONFROLL_IGNORE_CONFIGMAPS", ours.ignore_configmaps.as_deref(), sources)?;
@@ -26,8 +28,9 @@ pub(super) fn scope(ours: &Ours) -> Result<Scope, SettingsError> {
         source_selector: set("CONFROLL_RESOURCE_LABEL_SELECTOR", ours.resource_label_selector.as_deref(), selector)?,
         ignored_config_maps: config_maps.unwrap_or_default(),
         ignored_secrets: secrets.unwrap_or_default(),
+        ignored_secret_provider_classes: read(CSI, ours.enable_csi_integration.as_deref(), "false", csi)?,
     };
-    if scope.ignored_config_maps == IgnoredSources::All && scope.ignored_secrets == IgnoredSources::All {
+    if SourceKind::ALL.into_iter().all(|kind| scope.source_kind(kind).is_err()) {
         return Err(unreadable(SECRETS, "is true, as is CONFROLL_IGNORE_CONFIGMAPS; then nothing is left to look at"));
     }
     if scope.listed_namespaces().is_some_and(|listed| listed.is_empty()) {
@@ -101,6 +104,11 @@ fn sources(text: &str) -> Result<IgnoredSources, String> {
     Ok(IgnoredSources::Named(entries(text)?.into_iter().map(read).collect::<Result<_, _>>()?))
 }
 
+/// Which SecretProviderClasses are never looked at, by whether the integration is on.
+fn csi(text: &str) -> Result<IgnoredSources, String> {
+    one_of(text, &[("true", IgnoredSources::default()), ("false", IgnoredSources::All)])
+}
+
 fn selector(text: &str) -> Result<LabelSelector, String> {
     LabelSelector::parse(text).map_err(|error| format!("is no label selector: {error}"))
 }
@@ -125,7 +133,6 @@ fn named(text: &str, table: &[&'static WorkloadKind]) -> Result<BTreeSet<&'stati
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reload::source::SourceKind;
 
     fn read(change: impl FnOnce(&mut Ours)) -> Result<Scope, SettingsError> {
         let mut ours = Ours::default();

@@ -13,6 +13,7 @@ pub(super) struct Ours {
     pub(super) link: Option<String>,
     pub(super) digest_key: Option<String>,
     pub(super) digest_key_file: Option<String>,
+    pub(super) digest_key_secret: Option<String>,
     pub(super) settle: Option<String>,
     pub(super) patches: Option<String>,
     pub(super) events: Option<String>,
@@ -20,6 +21,7 @@ pub(super) struct Ours {
     pub(super) request_deadline: Option<String>,
     pub(super) longest_body: Option<String>,
     pub(super) auto_reload_all: Option<String>,
+    pub(super) enable_csi_integration: Option<String>,
     pub(super) reload_strategy: Option<String>,
     pub(super) reload_on_create: Option<String>,
     pub(super) reload_on_delete: Option<String>,
@@ -50,6 +52,9 @@ pub(super) struct Ours {
     pub(super) secret_annotation: Option<String>,
     pub(super) configmap_exclude_annotation: Option<String>,
     pub(super) secret_exclude_annotation: Option<String>,
+    pub(super) secretproviderclass_auto_annotation: Option<String>,
+    pub(super) secretproviderclass_annotation: Option<String>,
+    pub(super) secretproviderclass_exclude_annotation: Option<String>,
     pub(super) auto_search_annotation: Option<String>,
     pub(super) search_match_annotation: Option<String>,
     pub(super) ignore_annotation: Option<String>,
@@ -125,6 +130,10 @@ What is looked at:
       kinds that are never rolled out, such as jobs,daemonsets [none]
   CONFROLL_AUTO_RELOAD_ALL          --auto-reload-all
       reload workloads without annotations [false]
+  CONFROLL_ENABLE_CSI_INTEGRATION   --enable-csi-integration
+      reload by SecretProviderClasses of the Secrets Store CSI driver too, as
+      their pods' SecretProviderClassPodStatuses tell of rotations; without the
+      driver, that has no effect [false]
   CONFROLL_CROSS_NAMESPACE
       workloads may name sources of other namespaces (namespace/name,…) in
       annotations confroll.dev/extra-configmaps and confroll.dev/extra-secrets,
@@ -169,6 +178,12 @@ How annotations are called:
       [configmaps.exclude.reloader.stakater.com/reload]
   CONFROLL_SECRET_EXCLUDE_ANNOTATION
       [secrets.exclude.reloader.stakater.com/reload]
+  CONFROLL_SECRETPROVIDERCLASS_AUTO_ANNOTATION
+      [secretproviderclass.reloader.stakater.com/auto]
+  CONFROLL_SECRETPROVIDERCLASS_ANNOTATION
+      [secretproviderclass.reloader.stakater.com/reload]
+  CONFROLL_SECRETPROVIDERCLASS_EXCLUDE_ANNOTATION
+      [secretproviderclasses.exclude.reloader.stakater.com/reload]
   CONFROLL_RELOAD_ANNOTATION
       [reloader.stakater.com/reload]
   CONFROLL_ROLLOUT_STRATEGY_ANNOTATION
@@ -184,6 +199,8 @@ How it works:
   KUBECONFIG                 the cluster, where the process does not run in it
   CONFROLL_DIGEST_KEY        secret key of the digests on workloads [fixed]
   CONFROLL_DIGEST_KEY_FILE   or a file that holds it
+  CONFROLL_DIGEST_KEY_SECRET or a Secret (NAME, or NAMESPACE/NAME) that holds it
+                             as digest-key, and is made where there is none
   CONFROLL_SETTLE            how long a workload with several sources waits for
                              changes of the others [250ms]
   CONFROLL_PATCHES           patches on their way at once [32]

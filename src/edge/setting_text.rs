@@ -110,9 +110,9 @@ pub(super) fn log_format(text: &str) -> Result<LogFormat, String> {
 }
 
 /// One of these words, in any case.
-fn one_of<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
+pub(super) fn one_of<T: Clone>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
     let found = words.iter().find(|(word, _)| text.eq_ignore_ascii_case(word));
-    found.map(|(_, value)| *value).ok_or_else(|| {
+    found.map(|(_, value)| value.clone()).ok_or_else(|| {
         let mut words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
         let last = words.pop().unwrap_or_default();
         format!("is neither {} nor {last}", words.join(", "))

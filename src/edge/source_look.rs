@@ -14,10 +14,10 @@ use super::cluster_error::ClusterError;
 use super::reporter::SourceNow;
 use super::sources::{Present, Sources};
 use crate::reload::change::Occasion;
-use crate::reload::comparison::{Comparison, ReadOrder, compare, seen_as_it_counts};
+use crate::reload::comparison::{Comparison, ReadOrder, compare, may_tell, seen_as_it_counts};
 use crate::reload::decision::{Skip, candidates, counts};
 use crate::reload::past::Judgement;
-use crate::reload::record::{Cause, Record};
+use crate::reload::record::{Cause, Known, Record};
 use crate::reload::report::SourceChange;
 use crate::reload::rules::{OnAbsence, Rules};
 use crate::reload::source::SourceRef;
@@ -130,7 +130,7 @@ impl SourceLook<'_> {
     ) -> Result<Record, ClusterError> {
         let mut record = Record::new(&self.rules.digest_key, cause).of(&workload.id.namespace);
         for now in changed.iter().chain(unchanged) {
-            self.note(&mut record, workload.record.as_ref(), now);
+            self.note(&mut record, workload, now);
         }
         let done: BTreeSet<SourceRef> = changed.iter().chain(unchanged).map(|now| now.object.source.clone()).collect();
         let candidates = candidates(workload, self.rules);
@@ -145,9 +145,9 @@ impl SourceLook<'_> {
         });
         for (source, judged) in try_join_all(looks).await? {
             match (judged, &workload.record) {
-                (Some(Judged::Unchanged(_, now)), older) => self.note(&mut record, older.as_ref(), &now),
-                (Some(Judged::Changed(now)), older) => {
-                    self.note(&mut record, older.as_ref(), &now);
+                (Some(Judged::Unchanged(_, now)), _) => self.note(&mut record, workload, &now),
+                (Some(Judged::Changed(now)), _) => {
+                    self.note(&mut record, workload, &now);
                     changed.push(now);
                 }
                 // Gone, by the list or between the list and the read.
@@ -170,15 +170,22 @@ impl SourceLook<'_> {
         }
         let Some(seen) = seen_as_it_counts(workload, source, self.rules) else { return Ok(false) };
         let versions = self.sources.versions(source.kind).await?;
-        let is_missed = self.rules.absence.on_delete == OnAbsence::Reload;
+        let is_missed = self.rules.absence.of(source.kind).on_delete == OnAbsence::Reload;
         Ok(versions.get(source.name()).map_or(!is_missed, |now| *now == seen))
     }
 
-    /// Notes what is known of a source. A deletion that is no change leaves what was known before.
-    fn note(&self, record: &mut Record, older: Option<&Record>, now: &SourceNow) {
+    /// Notes what is known of a source. A deletion that is no change leaves what was known before, and so does a source
+    /// that can tell no more than that.
+    fn note(&self, record: &mut Record, workload: &Workload, now: &SourceNow) {
         let source = &now.object.source;
-        let known = older.filter(|older| older.names(source));
-        match (now.object.presence, known, self.rules.absence.on_delete) {
+        let known = workload.record.as_ref().filter(|older| older.names(source));
+        if let Some(older) = known {
+            let known = older.knows(source, &now.counted.keys, &self.rules.digest_key);
+            if matches!(known, Known::Content(..)) && !may_tell(workload, &now.object, known) {
+                return record.carry_over(source, older);
+            }
+        }
+        match (now.object.presence, known, self.rules.absence.of(source.kind).on_delete) {
             (Presence::There, ..) => {
                 record.note(source, &now.counted.keys, now.object.version, now.counted.digest);
             }

@@ -21,7 +21,7 @@ use super::metrics::Metrics;
 use super::reporter::now;
 use crate::reload::change::{Change, Occasion};
 use crate::reload::record::EventTag;
-use crate::reload::source::SourceRef;
+use crate::reload::source::{SourceKind, SourceRef};
 use crate::reload::version::Version;
 
 /// Watches the sources of one feed.
@@ -47,6 +47,8 @@ enum Ended {
     Silent,
     /// It does not know any more what came after the last version.
     Expired,
+    /// There is no such kind of object, and need not be.
+    Missing,
     Failed(ClusterError),
 }
 
@@ -59,6 +61,7 @@ impl SourceWatch {
             let ended = match position {
                 Some(_) => self.follow(&mut position, || pauses = waits().without_max_times().build()).await,
                 None => match self.cluster.version_of_feed(&self.feed).await {
+                    Err(ClusterError::NotFound) if self.may_be_missing() => Ended::Missing,
                     Ok(version) => {
                         position = Some(version);
                         self.metrics.watch_began(self.feed.kind);
@@ -78,6 +81,10 @@ impl SourceWatch {
                     );
                     position = None;
                 }
+                Ended::Missing => {
+                    tracing::debug!(source.kind = self.feed.kind.as_str(), "what is to be watched is not installed");
+                    position = None;
+                }
                 Ended::Failed(error) => {
                     tracing::error!(%error, source.kind = self.feed.kind.as_str(), "a watch failed; it is opened again");
                 }
@@ -93,6 +100,7 @@ impl SourceWatch {
         let events = match self.cluster.watch(&self.feed, version).await {
             Ok(events) => events,
             Err(ClusterError::Expired) => return Ended::Expired,
+            Err(ClusterError::NotFound) if self.may_be_missing() => return Ended::Missing,
             Err(error) => return Ended::Failed(error),
         };
         let mut events = std::pin::pin!(events);
@@ -117,11 +125,24 @@ impl SourceWatch {
         ended
     }
 
-    async fn hand_on(&self, Watched { metadata }: Watched) {
+    /// Only the Secrets Store CSI driver has its own kinds, by CRDs that may come later.
+    fn may_be_missing(&self) -> bool {
+        self.feed.kind == SourceKind::SecretProviderClass
+    }
+
+    async fn hand_on(&self, Watched { metadata, status }: Watched) {
         let labels = metadata.labels.unwrap_or_default();
-        // Names of the API server's own are names.
-        let Ok(source) = SourceRef::new(self.feed.kind, metadata.namespace, &metadata.name) else { return };
-        if self.cluster.rules.scope.source_labels(&labels).is_err() {
+        // The labels of a class are read with it: those of the status are the driver's.
+        let (name, out) = match self.feed.kind {
+            SourceKind::ConfigMap | SourceKind::Secret => {
+                (Some(metadata.name.clone()), self.cluster.rules.scope.source_labels(&labels).err())
+            }
+            SourceKind::SecretProviderClass => (status.secret_provider_class_name, None),
+        };
+        let source = name.and_then(|name| SourceRef::new(self.feed.kind, metadata.namespace, &name).ok());
+        // Names of the API server's own are names; a status may be of no class.
+        let Some(source) = source else { return };
+        if out.is_some() {
             self.metrics.event("ignored");
             return;
         }

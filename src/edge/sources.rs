@@ -73,7 +73,7 @@ impl Sources {
         }
         match self.cluster.source(source).await? {
             Some(object) => Ok(Some(Present::of(object))),
-            None if self.cluster.rules.absence.is_watched() => self.gone(source).await.map(Some),
+            None if self.cluster.rules.absence.of(source.kind).is_watched() => self.gone(source).await.map(Some),
             None => Ok(None),
         }
     }

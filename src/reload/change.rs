@@ -54,7 +54,7 @@ pub enum ChangeError {
 /// The data of both modes: a reference has the names at the top, a resource in its metadata.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Reference {
+pub(super) struct Reference {
     api_version: String,
     kind: String,
     namespace: Option<String>,
@@ -71,24 +71,43 @@ struct Names {
 impl Change {
     /// Reads the change that an event tells; `None` where the event is not for us.
     pub fn from_event(event: &Event) -> Result<Option<Self>, ChangeError> {
-        check_attributes(event)?;
-        if !is_change(event.ty()) {
-            return Ok(None);
-        }
-        let reference = reference(event.data())?;
+        let Some(reference) = Reference::of(event)? else { return Ok(None) };
         let Some(kind) = SourceKind::from_api(&reference.api_version, &reference.kind) else {
             return Ok(None);
         };
-        let names = reference.metadata.unwrap_or(Names { namespace: None, name: None });
-        let namespace = reference.namespace.or(names.namespace).ok_or(ChangeError::NoReference)?;
-        let name = reference.name.or(names.name).ok_or(ChangeError::NoReference)?;
+        let (namespace, name) = reference.names()?;
         Ok(Some(Self {
-            source: SourceRef::new(kind, Namespace::parse(&namespace)?, &name)?,
+            source: SourceRef::new(kind, namespace, &name)?,
             event: EventTag::of(event.source(), event.id()),
             occasion: Occasion::Event,
-            at: event.time().and_then(|time| Timestamp::from_millisecond(time.timestamp_millis()).ok()),
+            at: told_at(event),
         }))
     }
+}
+
+impl Reference {
+    /// What an event is about; `None` where it is no change of an object.
+    pub(super) fn of(event: &Event) -> Result<Option<Self>, ChangeError> {
+        check_attributes(event)?;
+        if is_change(event.ty()) { reference(event.data()).map(Some) } else { Ok(None) }
+    }
+
+    pub(super) fn is_a(&self, api_version: &str, kind: &str) -> bool {
+        (self.api_version.as_str(), self.kind.as_str()) == (api_version, kind)
+    }
+
+    /// The object's namespace and, not checked yet, its name.
+    pub(super) fn names(self) -> Result<(Namespace, String), ChangeError> {
+        let names = self.metadata.unwrap_or(Names { namespace: None, name: None });
+        let namespace = self.namespace.or(names.namespace).ok_or(ChangeError::NoReference)?;
+        let name = self.name.or(names.name).ok_or(ChangeError::NoReference)?;
+        Ok((Namespace::parse(&namespace)?, name))
+    }
+}
+
+/// When an event says that it was told.
+pub(super) fn told_at(event: &Event) -> Option<Timestamp> {
+    event.time().and_then(|time| Timestamp::from_millisecond(time.timestamp_millis()).ok())
 }
 
 /// Refuses an event whose required attributes are empty.

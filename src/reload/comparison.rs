@@ -9,7 +9,7 @@ use super::record::Known;
 use super::rules::{OnAbsence, Rules};
 use super::source::SourceRef;
 use super::source_object::{Presence, SourceObject, absent_digest};
-use super::version::Version;
+use super::version::{News, Version};
 use super::workload::Workload;
 
 /// How sure it is that a source was read after the workload's record was written.
@@ -58,7 +58,7 @@ pub fn compare(
         .record
         .as_ref()
         .map_or(Known::Nothing, |record| record.knows(&source.source, &counted.keys, &rules.digest_key));
-    let absence = rules.absence;
+    let absence = rules.absence.of(source.source.kind);
     let change_if = |act: OnAbsence, change| if act == OnAbsence::Reload { change } else { Comparison::Same };
     match (source.presence, known) {
         (Presence::Gone, Known::Gone(..)) => return Comparison::Same,
@@ -78,6 +78,7 @@ pub fn compare(
         _ => {}
     }
     match known {
+        known if known != Known::Owed && !may_tell(workload, source, known) => Comparison::Same,
         // After an etcd restored from a backup, versions are lower than the record's for good: then content decides.
         Known::Version(seen) | Known::Content(seen, _) if seen > source.version && order == ReadOrder::Unknown => {
             Comparison::Outdated
@@ -92,6 +93,17 @@ pub fn compare(
         Known::UpTo(version) if source.version <= version => Comparison::Same,
         Known::UpTo(version) => Comparison::AskThePast(Since::Version(version)),
         Known::Nothing | Known::Gone(..) => Comparison::AskThePast(Since::Birth),
+    }
+}
+
+/// Whether a source can tell more than the record knows of it: of a ConfigMap or Secret, its content tells that.
+#[must_use]
+pub fn may_tell(workload: &Workload, source: &SourceObject, known: Known) -> bool {
+    match (source.news, known.version()) {
+        (News::OfAnotherVersion, _) | (News::OfLaterVersion, None) => true,
+        // In a record from another cluster's backup versions mean nothing here (see above).
+        (News::OfLaterVersion, Some(seen)) => source.version > seen || seen >= workload.version,
+        (News::Never, _) => false,
     }
 }
 
@@ -139,6 +151,39 @@ mod tests {
         // Versions that are lower for good, after a restore from a backup: content decides.
         assert_eq!(compared(&workload, &app_at(11, "1"), ReadOrder::SourceLast), Comparison::Changed);
         assert_eq!(compared(&workload, &app_at(11, "2"), ReadOrder::SourceLast), Comparison::Same);
+    }
+
+    #[test]
+    fn of_a_secret_provider_class_only_a_later_rotation_is_news() {
+        let class = |number: u64, value: &str, news: News| {
+            let mut class = app_at(number, value);
+            class.news = news;
+            class
+        };
+        let (rotated, started) = (News::OfLaterVersion, News::Never);
+        let workload = workload_that_runs_on(&app_at(40, "2"));
+        for (now, expected) in [
+            (class(41, "3", rotated), Comparison::Changed),
+            (class(41, "2", rotated), Comparison::Same),
+            // The pod that rotated went away, and one that has not is left.
+            (class(39, "1", rotated), Comparison::Same),
+            (class(40, "1", rotated), Comparison::Same),
+            (class(41, "3", started), Comparison::Same),
+        ] {
+            assert_eq!(compared(&workload, &now, ReadOrder::Unknown), expected, "{now:?}");
+        }
+        // The workload came from a backup, with a record of another cluster.
+        let mut restored = deployment();
+        restored["metadata"]["annotations"]["confroll.dev/observed"] =
+            json!(workload_that_runs_on(&app_at(70, "2")).record.unwrap().to_annotation());
+        let restored = super::super::testing::workload(&restored);
+        assert_eq!(compared(&restored, &class(41, "3", rotated), ReadOrder::SourceLast), Comparison::Changed);
+        assert_eq!(compared(&restored, &class(41, "3", started), ReadOrder::SourceLast), Comparison::Same);
+        // Nothing is known.
+        let ask = Comparison::AskThePast(Since::Birth);
+        let unseen = super::super::testing::workload(&deployment());
+        assert_eq!(compared(&unseen, &class(60, "1", rotated), ReadOrder::Unknown), ask);
+        assert_eq!(compared(&unseen, &class(60, "1", started), ReadOrder::Unknown), Comparison::Same);
     }
 
     #[test]

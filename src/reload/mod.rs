@@ -4,6 +4,7 @@
 //! Change ─ which source to look at                                   change.rs, source.rs
 //!   Scope ─ is it anybody's business, by name or labels               scope.rs, label_selector.rs
 //!   SourceObject ─ what is there now, its Content and Digest         source_object.rs, content.rs, version.rs
+//!     Mounted ─ or what pods have of a SecretProviderClass          pod_status.rs
 //!   Workload ─ OptIn, References, Record                             workload.rs, opt_in.rs, references.rs, record.rs
 //!     ExtraSources ─ those that it names of any namespace            extra_sources.rs
 //!     fit() ─ what a Record leaves out where it has no room          record_room.rs
@@ -43,6 +44,7 @@ mod name_list;
 pub mod name_pattern;
 pub mod opt_in;
 pub mod past;
+pub mod pod_status;
 pub mod pod_template;
 pub mod qualified_name;
 pub mod record;

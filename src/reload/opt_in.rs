@@ -42,6 +42,8 @@ pub struct AnnotationKeys {
     pub config_map: KindKeys,
     /// The keys for Secrets.
     pub secret: KindKeys,
+    /// The keys for SecretProviderClasses.
+    pub secret_provider_class: KindKeys,
 }
 
 /// The keys of one kind of source, all on workloads.
@@ -58,10 +60,10 @@ pub struct KindKeys {
 impl Default for AnnotationKeys {
     fn default() -> Self {
         let key = |name: &str| format!("reloader.stakater.com/{name}");
-        let of_kind = |kind: &str| KindKeys {
-            auto: format!("{kind}.reloader.stakater.com/auto"),
-            named: format!("{kind}.reloader.stakater.com/reload"),
-            exclude: format!("{kind}s.exclude.reloader.stakater.com/reload"),
+        let of_kind = |kind: SourceKind| KindKeys {
+            auto: format!("{}.reloader.stakater.com/auto", kind.as_str().to_lowercase()),
+            named: format!("{}.reloader.stakater.com/reload", kind.as_str().to_lowercase()),
+            exclude: format!("{}.exclude.reloader.stakater.com/reload", kind.plural()),
         };
         Self {
             reload: key("reload"),
@@ -73,8 +75,9 @@ impl Default for AnnotationKeys {
             pause_period: "deployment.reloader.stakater.com/pause-period".to_owned(),
             paused_at: "deployment.reloader.stakater.com/paused-at".to_owned(),
             reload_delay: key("reload-delay"),
-            config_map: of_kind("configmap"),
-            secret: of_kind("secret"),
+            config_map: of_kind(SourceKind::ConfigMap),
+            secret: of_kind(SourceKind::Secret),
+            secret_provider_class: of_kind(SourceKind::SecretProviderClass),
         }
     }
 }
@@ -84,6 +87,7 @@ impl AnnotationKeys {
         match kind {
             SourceKind::ConfigMap => &self.config_map,
             SourceKind::Secret => &self.secret,
+            SourceKind::SecretProviderClass => &self.secret_provider_class,
         }
     }
 }
@@ -202,6 +206,7 @@ pub struct OptIn {
     unmarked: Unmarked,
     config_map: Asks,
     secret: Asks,
+    secret_provider_class: Asks,
 }
 
 /// What a workload asks for of one kind of source.
@@ -234,6 +239,7 @@ impl OptIn {
             unmarked,
             config_map: asks(SourceKind::ConfigMap),
             secret: asks(SourceKind::Secret),
+            secret_provider_class: asks(SourceKind::SecretProviderClass),
         }
     }
 
@@ -277,13 +283,14 @@ impl OptIn {
 
     /// The entries that cannot be read.
     pub fn problems(&self) -> impl Iterator<Item = &OptInProblem> {
-        self.config_map.problems.iter().chain(&self.secret.problems)
+        SourceKind::ALL.into_iter().flat_map(|kind| &self.asks(kind).problems)
     }
 
     const fn asks(&self, kind: SourceKind) -> &Asks {
         match kind {
             SourceKind::ConfigMap => &self.config_map,
             SourceKind::Secret => &self.secret,
+            SourceKind::SecretProviderClass => &self.secret_provider_class,
         }
     }
 }
@@ -410,6 +417,29 @@ mod tests {
         assert_eq!(problems.len(), 1);
         assert!(problems[0].contains(NAMED) && problems[0].contains("\"(\""), "{problems:?}");
         assert_eq!(answer(&[(NAMED, "(, app")], &[]), BY_NAME);
+    }
+
+    #[test]
+    fn each_kind_of_source_has_its_own_lists_and_auto_covers_all() {
+        let keys = AnnotationKeys::default();
+        let all = annotations(&[
+            (AUTO, "true"),
+            (NAMED, "app"),
+            ("secretproviderclass.reloader.stakater.com/reload", "app,("),
+            ("secretproviderclasses.exclude.reloader.stakater.com/reload", "noise"),
+        ]);
+        let answers = |opt_in: &OptIn| {
+            [
+                ("app", SourceKind::ConfigMap),
+                ("app", SourceKind::SecretProviderClass),
+                ("noise", SourceKind::SecretProviderClass),
+                ("used", SourceKind::SecretProviderClass),
+            ]
+            .map(|(name, kind)| opt_in.asks_for(kind, name, &SourceMarks::unread(), Some(&used())))
+        };
+        let opt_in = OptIn::of(&all, &annotations(&[]), &keys, Unmarked::LeftAlone);
+        assert_eq!(answers(&opt_in), [BY_NAME, BY_NAME, Answer::Skips(SkipReason::Excluded), BY_AUTO]);
+        assert_eq!(opt_in.problems().count(), 1);
     }
 
     #[test]

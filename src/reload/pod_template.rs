@@ -178,7 +178,18 @@ pub(super) struct Projection {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct CsiVolume {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) driver: String,
     pub(super) node_publish_secret_ref: Option<NameRef>,
+    pub(super) volume_attributes: Option<VolumeAttributes>,
+}
+
+/// What a CSI volume tells its driver: this key is that of the Secrets Store.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct VolumeAttributes {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) secret_provider_class: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

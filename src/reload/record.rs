@@ -16,7 +16,7 @@ use super::references::Keys;
 use super::refusal::{Refused, Replaced};
 use super::source::{Namespace, SourceRef};
 use super::telling::Untold;
-use super::version::Version;
+use super::version::{News, Version};
 
 /// Where the record is kept.
 pub const OBSERVED: &str = "confroll.dev/observed";
@@ -114,6 +114,19 @@ pub enum Known {
     UpTo(Version),
 }
 
+impl Known {
+    /// The version that was seen.
+    #[must_use]
+    pub const fn version(self) -> Option<Version> {
+        match self {
+            Self::Version(version) | Self::Content(version, _) | Self::UpTo(version) | Self::Gone(version, _) => {
+                Some(version)
+            }
+            Self::Nothing | Self::Owed => None,
+        }
+    }
+}
+
 impl Record {
     /// A record of nothing yet.
     #[must_use]
@@ -186,12 +199,12 @@ impl Record {
         self.sources.get(&self.name_of(source)).map(|entry| entry.digest)
     }
 
-    /// Whether the workload was seen to run on a source at this version, by a digest that can be compared, or because the
-    /// record had no room for it and stands for all that was there then.
+    /// Whether the workload was seen to run on a source at this version, or one that leaves nothing to be told, by a
+    /// digest that can be compared, or because the record had no room for it and stands for all that was there then.
     #[must_use]
-    pub fn has_seen(&self, source: &SourceRef, version: Version, key: &DigestKey) -> bool {
+    pub fn has_seen(&self, source: &SourceRef, (version, news): (Version, News), key: &DigestKey) -> bool {
         match self.sources.get(&self.name_of(source)) {
-            Some(entry) => self.speaks_of(key) && entry.version == version,
+            Some(entry) => self.speaks_of(key) && !news.tells(version, entry.version),
             None => !self.owes(source) && self.up_to.is_some_and(|up_to| version <= up_to),
         }
     }

@@ -12,6 +12,9 @@ use super::mounts::Mounts;
 use super::pod_template::{Container, PodSpec, PodTemplate, Volume};
 use super::source::SourceKind;
 
+/// The CSI driver whose volumes mount SecretProviderClasses.
+const SECRETS_STORE_DRIVER: &str = "secrets-store.csi.k8s.io";
+
 /// Which keys of a source count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keys {
@@ -147,6 +150,14 @@ impl<'a> Found<'a> {
         let mounts = Mounts::of(spec, &volume.name);
         let config_map = volume.config_map.iter().map(|source| (SourceKind::ConfigMap, &source.name, &source.items));
         let secret = volume.secret.iter().map(|source| (SourceKind::Secret, &source.secret_name, &source.items));
+        let store = volume.csi.iter().filter(|csi| csi.driver == SECRETS_STORE_DRIVER);
+        let attributes = store.filter_map(|csi| csi.volume_attributes.as_ref());
+        // Which file an object becomes its provider knows alone, so the class counts whole whatever is mounted of it.
+        let class = attributes.map(|of| (SourceKind::SecretProviderClass, &of.secret_provider_class));
+        for (kind, name) in class {
+            let is_known = self.0.contains_key(&(kind, name.as_str()));
+            self.add(kind, name, Keys::Whole, if is_known { None } else { mounts.carrier() });
+        }
         let projected = volume.projected.iter().flat_map(|projected| &projected.sources).flat_map(|projection| {
             let sources = [(SourceKind::ConfigMap, &projection.config_map), (SourceKind::Secret, &projection.secret)];
             sources.into_iter().filter_map(|(kind, source)| source.as_ref().map(|of| (kind, &of.name, &of.items)))
@@ -227,6 +238,36 @@ mod tests {
         let found = references(&json!({ "volumes": volumes, "imagePullSecrets": [{ "name": "pull" }] }));
         let names: Vec<_> = found.iter().map(|(_, name, _)| name).collect();
         assert_eq!(names, ["azure", "cephfs", "csi", "flexvolume", "iscsi", "rbd", "scaleio", "storageos"]);
+    }
+
+    #[test]
+    fn a_volume_of_the_secrets_store_uses_its_class_whole_and_the_carrier_mounts_it() {
+        let attributes = json!({ "secretProviderClass": "vault", "usePodIdentity": "false" });
+        let volume =
+            json!({ "name": "v", "csi": { "driver": "secrets-store.csi.k8s.io", "volumeAttributes": attributes } });
+        let mounts = |name: &str| json!({ "name": name, "volumeMounts": [{ "name": "v", "subPath": "a/b" }] });
+        let plain = json!({ "name": "first" });
+        for (containers, init, carrier) in [
+            (json!([plain, mounts("second")]), json!([]), "second"),
+            (json!([plain, { "name": "second" }]), json!([mounts("init")]), "first"),
+            (json!([plain]), json!([]), "first"),
+        ] {
+            let spec = json!({ "containers": containers, "initContainers": init, "volumes": [volume] });
+            let found = references(&spec);
+            let expected = Usage { keys: Keys::Whole, carrier: carrier.to_owned() };
+            assert_eq!(found.usage(SourceKind::SecretProviderClass, "vault"), Some(&expected));
+            assert_eq!(found.iter().count(), 1);
+        }
+        for odd in
+            [json!(null), json!({}), json!({ "secretProviderClass": null }), json!({ "secretProviderClass": "" })]
+        {
+            let csi = json!({ "driver": "secrets-store.csi.k8s.io", "volumeAttributes": odd });
+            assert_eq!(references(&json!({ "volumes": [{ "name": "v", "csi": csi }] })).iter().count(), 0);
+        }
+        for driver in [json!("other.csi.k8s.io"), json!(null)] {
+            let csi = json!({ "driver": driver, "volumeAttributes": attributes });
+            assert_eq!(references(&json!({ "volumes": [{ "name": "v", "csi": csi }] })).iter().count(), 0);
+        }
     }
 
     #[test]

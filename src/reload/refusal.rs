@@ -307,7 +307,7 @@ mod tests {
         let workload = workload(&json);
         let counted = counts(&workload, &source, &rules).unwrap();
         assert_eq!(compare(&workload, &source, &counted, ReadOrder::SourceLast, &rules), Comparison::Changed);
-        assert!(!noted.has_seen(&source.source, source.version, &rules.digest_key));
+        assert!(!noted.has_seen(&source.source, (source.version, source.news), &rules.digest_key));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::extra_sources::CrossNamespace;
 use super::opt_in::{AnnotationKeys, Unmarked};
 use super::rollout_way::{RevisionNames, Strategy};
 use super::scope::Scope;
+use super::source::SourceKind;
 use super::workload_kind::WorkloadKind;
 
 /// What it means that a source appears or vanishes, besides what is in it (the peer's `reload-on-create` and
@@ -30,6 +31,16 @@ pub enum OnAbsence {
 }
 
 impl Absence {
+    /// The same for one kind of source. A SecretProviderClass is there as long as pods mount it, so it vanishes and appears
+    /// where a workload is scaled to nothing and back, which is no change of it.
+    #[must_use]
+    pub const fn of(self, kind: SourceKind) -> Self {
+        match kind {
+            SourceKind::ConfigMap | SourceKind::Secret => self,
+            SourceKind::SecretProviderClass => Self { on_create: OnAbsence::Nothing, on_delete: OnAbsence::Nothing },
+        }
+    }
+
     /// Whether it has to be known which sources are not there.
     #[must_use]
     pub fn is_watched(self) -> bool {

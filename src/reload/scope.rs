@@ -24,6 +24,8 @@ pub struct Scope {
     pub ignored_config_maps: IgnoredSources,
     /// Secrets that are never looked at.
     pub ignored_secrets: IgnoredSources,
+    /// SecretProviderClasses that are never looked at.
+    pub ignored_secret_provider_classes: IgnoredSources,
 }
 
 /// Sources of one kind that are never looked at.
@@ -126,6 +128,7 @@ impl Scope {
         match kind {
             SourceKind::ConfigMap => &self.ignored_config_maps,
             SourceKind::Secret => &self.ignored_secrets,
+            SourceKind::SecretProviderClass => &self.ignored_secret_provider_classes,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a workload takes its configuration from: ConfigMaps and Secrets, by reference.
+//! What a workload takes its configuration from: ConfigMaps, Secrets and SecretProviderClasses, by reference.
 //!
 //! Invariant: a [`SourceRef`] holds names that Kubernetes itself would accept, so that one can be put into a URL as
 //! it is. It belongs to one namespace.
@@ -10,6 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::qualified_name::{is_dns_label, is_subdomain};
 
+/// The API group of the Secrets Store CSI driver.
+pub const SECRETS_STORE: &str = "secrets-store.csi.x-k8s.io";
+/// That group, with the version that is read.
+pub const SECRETS_STORE_V1: &str = "secrets-store.csi.x-k8s.io/v1";
+
 /// The kinds of object that Confroll watches for changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SourceKind {
@@ -17,11 +22,14 @@ pub enum SourceKind {
     ConfigMap,
     /// A Secret (core/v1).
     Secret,
+    /// A SecretProviderClass of the Secrets Store CSI driver, through the statuses of the pods that mount it
+    /// (pod_status.rs).
+    SecretProviderClass,
 }
 
 impl SourceKind {
     /// Every kind, in the order in which they are shown.
-    pub const ALL: [Self; 2] = [Self::ConfigMap, Self::Secret];
+    pub const ALL: [Self; 3] = [Self::ConfigMap, Self::Secret, Self::SecretProviderClass];
 
     /// The kind as Kubernetes spells it: `ConfigMap`.
     #[must_use]
@@ -29,6 +37,7 @@ impl SourceKind {
         match self {
             Self::ConfigMap => "ConfigMap",
             Self::Secret => "Secret",
+            Self::SecretProviderClass => "SecretProviderClass",
         }
     }
 
@@ -38,6 +47,7 @@ impl SourceKind {
         match self {
             Self::ConfigMap => "configmaps",
             Self::Secret => "secrets",
+            Self::SecretProviderClass => "secretproviderclasses",
         }
     }
 
@@ -47,13 +57,45 @@ impl SourceKind {
         match self {
             Self::ConfigMap => "CONFIGMAP",
             Self::Secret => "SECRET",
+            Self::SecretProviderClass => "SECRETPROVIDERCLASS",
+        }
+    }
+
+    /// The API group; empty for the core group.
+    #[must_use]
+    pub const fn group(self) -> &'static str {
+        match self {
+            Self::ConfigMap | Self::Secret => "",
+            Self::SecretProviderClass => SECRETS_STORE,
+        }
+    }
+
+    /// `v1` for the core group.
+    #[must_use]
+    pub const fn api_version(self) -> &'static str {
+        match self {
+            Self::ConfigMap | Self::Secret => "v1",
+            Self::SecretProviderClass => SECRETS_STORE_V1,
+        }
+    }
+
+    /// The path of the API group and version.
+    #[must_use]
+    pub const fn root(self) -> &'static str {
+        match self {
+            Self::ConfigMap | Self::Secret => "/api/v1",
+            Self::SecretProviderClass => "/apis/secrets-store.csi.x-k8s.io/v1",
         }
     }
 
     /// The kind that an `apiVersion` and `kind` name, if it is one of ours.
     #[must_use]
     pub fn from_api(api_version: &str, kind: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| api_version == "v1" && known.as_str() == kind)
+        Self::from_name(kind).filter(|known| known.api_version() == api_version)
+    }
+
+    fn from_name(kind: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.as_str() == kind)
     }
 }
 
@@ -116,7 +158,7 @@ impl fmt::Display for Namespace {
 /// A source by kind, namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceRef {
-    /// ConfigMap or Secret.
+    /// What it is.
     pub kind: SourceKind,
     /// Where it lives; a pod template only ever uses sources of its own namespace.
     pub namespace: Namespace,
@@ -138,7 +180,7 @@ impl SourceRef {
             None => (namespace.clone(), name),
             Some((other, name)) => (Namespace::parse(other).ok().filter(|other| other != namespace)?, name),
         };
-        Self::new(SourceKind::from_api("v1", kind)?, namespace, name).ok()
+        Self::new(SourceKind::from_name(kind)?, namespace, name).ok()
     }
 
     /// What it is called in a namespace: `ConfigMap/app` in its own, `ConfigMap/bank/app` in another.
@@ -212,9 +254,18 @@ mod tests {
     }
 
     #[test]
-    fn only_the_core_group_has_our_kinds() {
+    fn a_kind_is_ours_in_its_own_group_alone() {
         assert_eq!(SourceKind::from_api("v1", "Secret"), Some(SourceKind::Secret));
         assert_eq!(SourceKind::from_api("v2", "Secret"), None);
         assert_eq!(SourceKind::from_api("v1", "secret"), None);
+        assert_eq!(SourceKind::from_api("", "Secret"), None);
+        assert_eq!(SourceKind::from_api("api/v1", "Secret"), None);
+        let class = SourceKind::SecretProviderClass;
+        assert_eq!(SourceKind::from_api("secrets-store.csi.x-k8s.io/v1", class.as_str()), Some(class));
+        for other in ["v1", "secrets-store.csi.x-k8s.io/v1alpha1", "x/v1", "csi.x-k8s.io/v1"] {
+            assert_eq!(SourceKind::from_api(other, class.as_str()), None, "{other}");
+        }
+        let source = SourceRef::new(class, shop(), "vault").unwrap();
+        assert_eq!(SourceRef::from_display(&shop(), &source.to_string()), Some(source));
     }
 }

@@ -1,4 +1,4 @@
-//! A ConfigMap or Secret as it is at one version.
+//! A source as it is at one version.
 //!
 //! Invariant: what cannot be read of an object is an error that names the object and shows nothing of its content.
 //! Left out: how it was fetched (edge/cluster.rs).
@@ -13,10 +13,11 @@ use serde_json::value::RawValue;
 use super::content::Content;
 use super::digest::{Digest, DigestKey, KeyId};
 use super::opt_in::SourceMarks;
+use super::pod_status::MountedClass;
 use super::references::Keys;
 use super::rules::Rules;
 use super::source::{SourceKind, SourceRef};
-use super::version::Version;
+use super::version::{News, Version};
 
 /// A source as the API server had it at [`SourceObject::version`].
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct SourceObject {
     pub data_written: Option<Timestamp>,
     /// What its annotations and labels say: ignored, matched, in scope.
     pub marks: SourceMarks,
+    /// What its version can tell.
+    pub news: News,
     /// Its data.
     pub content: Content,
     /// Whether it is there at all.
@@ -88,7 +91,7 @@ struct Metadata<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ManagedFields<'a> {
+pub(super) struct ManagedFields<'a> {
     time: Option<Timestamp>,
     #[serde(borrow)]
     fields_v1: Option<&'a RawValue>,
@@ -103,6 +106,8 @@ impl SourceObject {
         let content = match source.kind {
             SourceKind::ConfigMap => Content::new(data, without_nulls(shape.binary_data)),
             SourceKind::Secret => Content::new(BTreeMap::new(), data),
+            // What a class holds its pods' statuses say.
+            SourceKind::SecretProviderClass => Content::default(),
         };
         let scope = rules.scope.source_labels(&shape.metadata.labels.unwrap_or_default());
         let marks = SourceMarks::of(&shape.metadata.annotations.unwrap_or_default(), &rules.annotations, scope);
@@ -110,9 +115,30 @@ impl SourceObject {
             source: source.clone(),
             version: shape.metadata.resource_version,
             created: shape.metadata.creation_timestamp,
-            data_written: data_written(shape.metadata.managed_fields.as_deref().unwrap_or_default()),
+            data_written: last_write(
+                shape.metadata.managed_fields.as_deref().unwrap_or_default(),
+                &["f:data", "f:binaryData"],
+            ),
             marks,
+            news: News::OfAnotherVersion,
             content,
+            presence: Presence::There,
+            whole: OnceLock::new(),
+        })
+    }
+
+    /// A SecretProviderClass by what pods have mounted of it; `None` where that is nothing. The past of a class is read
+    /// without the class itself, whose marks today are what counts.
+    #[must_use]
+    pub fn of_class(source: &SourceRef, class: Option<&Self>, mounted: &MountedClass) -> Option<Self> {
+        Some(Self {
+            source: source.clone(),
+            version: mounted.version()?,
+            created: class.and_then(|class| class.created),
+            data_written: mounted.rotated_at(),
+            marks: class.map_or(SourceMarks::unread(), |class| class.marks),
+            news: mounted.news(),
+            content: mounted.content(),
             presence: Presence::There,
             whole: OnceLock::new(),
         })
@@ -127,6 +153,7 @@ impl SourceObject {
             created: None,
             data_written: None,
             marks,
+            news: News::OfAnotherVersion,
             content: Content::default(),
             presence: Presence::Gone,
             whole: OnceLock::new(),
@@ -159,13 +186,13 @@ fn without_nulls(data: Option<BTreeMap<String, Option<String>>>) -> BTreeMap<Str
     data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect()
 }
 
-/// The latest time at which somebody wrote a field of the data.
-fn data_written(managed: &[ManagedFields<'_>]) -> Option<Timestamp> {
-    let of_data = |fields: &RawValue| {
-        serde_json::from_str::<BTreeMap<String, &RawValue>>(fields.get())
-            .is_ok_and(|fields| fields.contains_key("f:data") || fields.contains_key("f:binaryData"))
+/// The latest time at which somebody wrote one of these fields.
+pub(super) fn last_write(managed: &[ManagedFields<'_>], fields: &[&str]) -> Option<Timestamp> {
+    let has_one = |written: &RawValue| {
+        serde_json::from_str::<BTreeMap<String, &RawValue>>(written.get())
+            .is_ok_and(|written| fields.iter().any(|field| written.contains_key(*field)))
     };
-    managed.iter().filter(|entry| entry.fields_v1.is_some_and(of_data)).filter_map(|entry| entry.time).max()
+    managed.iter().filter(|entry| entry.fields_v1.is_some_and(has_one)).filter_map(|entry| entry.time).max()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::record::EventTag;
 use super::rules::{OnAbsence, Rules};
 use super::source::{Namespace, SourceKind, SourceRef};
 use super::telling::{Owed, Report};
-use super::version::Version;
+use super::version::{News, Version};
 use super::workload::Workload;
 
 /// What a PingSource sends.
@@ -35,6 +35,8 @@ pub fn asked_by(event: &Event) -> Result<Option<EventTag>, ChangeError> {
 pub struct SeenSource {
     /// Its version.
     pub version: Version,
+    /// What that can tell.
+    pub news: News,
     /// What it says of itself.
     pub marks: SourceMarks,
 }
@@ -63,7 +65,7 @@ impl SeenSources {
         let record = workload.record.as_ref();
         let is_known = |source: &SourceRef| {
             let seen = self.get(source).zip(record);
-            seen.is_some_and(|(seen, record)| record.has_seen(source, seen.version, &rules.digest_key))
+            seen.is_some_and(|(seen, record)| record.has_seen(source, (seen.version, seen.news), &rules.digest_key))
         };
         let mut sources = self.asked_for(workload, rules);
         sources.retain(|source| !is_known(source));
@@ -92,6 +94,7 @@ impl SeenSources {
         };
         let may_count = |source: &SourceRef| asks_for(workload, source, SourceMarks::unread()).is_ok();
         let gone = candidates(workload, rules).into_iter().filter(|source| self.get(source).is_none());
+        let gone = gone.filter(|source| rules.absence.of(source.kind).is_watched());
         gone.filter(|source| may_count(source) && !is_known(source)).collect()
     }
 

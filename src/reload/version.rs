@@ -35,6 +35,29 @@ impl Version {
     }
 }
 
+/// When a version of a source can tell more than an earlier look at it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Whenever it is another: there is one object, and what it holds is what there is.
+    OfAnotherVersion,
+    /// Only where it is later: there are many objects, and those that go away show what older ones still hold.
+    OfLaterVersion,
+    /// Never: it only says where pods started.
+    Never,
+}
+
+impl News {
+    /// Whether a version tells more than one that was seen.
+    #[must_use]
+    pub fn tells(self, version: Version, seen: Version) -> bool {
+        match self {
+            Self::OfAnotherVersion => version != seen,
+            Self::OfLaterVersion => version > seen,
+            Self::Never => false,
+        }
+    }
+}
+
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)

@@ -2,7 +2,7 @@
 //! not make on demand. It keeps every version of every object, counts requests, checks preconditions and answers as
 //! Kubernetes does; everything that a real server can show is tested on one (see reloading.rs).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{Request, Response};
@@ -31,7 +31,10 @@ struct State {
     compacted: u64,
     requests: Vec<String>,
     patches: Vec<(Key, Value)>,
+    /// Taken out while it runs.
     fault: Option<Fault>,
+    /// Whether there was ever one.
+    has_faults: bool,
     admission: Option<Admission>,
 }
 
@@ -44,7 +47,7 @@ impl FakeCluster {
             async move {
                 let (parts, body) = request.into_parts();
                 let body = body.collect().await.unwrap().to_bytes();
-                let has_fault = state.0.lock().unwrap().fault.is_some();
+                let has_fault = state.0.lock().unwrap().has_faults;
                 let answer = move || state.respond(parts.method.as_str(), &parts.uri.to_string(), &body);
                 // A fault may sleep, and others wait for their turn meanwhile: on the runtime's own threads that would stop
                 // what they test.
@@ -121,7 +124,9 @@ impl FakeCluster {
 
     /// Lets `fault` see every request (method, URI) first.
     pub(crate) fn on_request(&self, fault: impl FnMut(&str, &str) -> Option<(u16, Value)> + Send + 'static) {
-        self.0.lock().unwrap().fault = Some(Box::new(fault));
+        let mut state = self.0.lock().unwrap();
+        state.fault = Some(Box::new(fault));
+        state.has_faults = true;
     }
 
     /// Lets `admission` see every patch before it is merged.
@@ -162,6 +167,9 @@ impl FakeCluster {
         };
         let key = namespace.filter(|other| *other != "shop").map_or(rest.to_owned(), |other| format!("{other}/{rest}"));
         let mut state = self.0.lock().unwrap();
+        if path == "/apis/secrets-store.csi.x-k8s.io/v1" {
+            return state.secrets_store();
+        }
         match (method, rest.contains('/')) {
             ("GET", true) => state.now(&key).map_or_else(|| status(404, "not found"), |object| (200, object.clone())),
             ("GET", false) => state.list(namespace, rest, &query),
@@ -174,6 +182,14 @@ impl FakeCluster {
 impl State {
     fn now(&self, key: &str) -> Option<&Value> {
         self.versions.get(key)?.last()?.1.as_ref()
+    }
+
+    /// The kinds of the Secrets Store CSI driver, which is installed where there is an object of one.
+    fn secrets_store(&self) -> (u16, Value) {
+        let plurals: BTreeSet<_> = self.versions.keys().map(|key| parts(key).1).collect();
+        let of_driver = plurals.iter().filter(|plural| plural.starts_with("secretproviderclass"));
+        let resources: Vec<_> = of_driver.map(|plural| json!({ "name": plural })).collect();
+        if resources.is_empty() { status(404, "not found") } else { (200, json!({ "resources": resources })) }
     }
 
     /// Of one namespace or, without one, of all.

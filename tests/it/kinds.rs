@@ -8,13 +8,17 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::fixtures::{FURTHER_KINDS, differences, kinds, may_change, workload};
-use crate::kind_plane::{Plane, changed};
+use crate::kind_plane::{CSI_ON, Plane, changed};
+use crate::secrets_stage::{mounting, plain};
 use crate::support::{ReloadEvent, told, until};
 
-const SOURCE_KINDS: [&str; 2] = ["ConfigMap", "Secret"];
+const SOURCE_KINDS: [&str; 3] = ["ConfigMap", "Secret", "SecretProviderClass"];
 
 /// The ways to use a source, with what they add to a pod of one container.
 fn ways(source_kind: &str, source: &str) -> Vec<(&'static str, Value)> {
+    if source_kind == "SecretProviderClass" {
+        return vec![("csi", mounting(source)), ("named", plain())];
+    }
     let is_secret = source_kind == "Secret";
     let (key_ref, env_ref, field, name) = if is_secret {
         ("secretKeyRef", "secretRef", "secret", "secretName")
@@ -162,7 +166,7 @@ impl Table<'_> {
         told(self.sink).into_iter().filter(|event| event.source.ends_with(&of_namespace)).collect()
     }
 
-    /// Edits both sources and sees that acted on, for all of the workloads.
+    /// Edits all sources and sees that acted on, for all of the workloads.
     async fn change(&self, cases: &[Case]) {
         for source_kind in SOURCE_KINDS {
             self.plane.source(&self.namespace, source_kind, "app", "2").await;
@@ -248,9 +252,10 @@ impl Table<'_> {
 
 async fn check_all(by: By) {
     let plane = Plane::with_all_kinds().await;
+    plane.install_secrets_store().await;
     let sink = RecordingSink::start().await.unwrap();
     let further = FURTHER_KINDS.join(",");
-    let env = [("CONFROLL_KINDS", further.as_str())];
+    let env = [("CONFROLL_KINDS", further.as_str()), CSI_ON];
     let function = match by {
         By::Event => plane.function(&sink, &env).await,
         By::Watch => plane.watcher(&sink, &env).await,

@@ -2,16 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says where")]
 
+mod manifests;
 mod support;
 
 // On the real parts.
 mod calling;
 mod crossing_for_real;
 mod due_for_real;
+mod installing;
+mod key_secret;
 mod limits;
 mod many_processes;
 mod refusing;
 mod reloading;
+mod rights;
 mod scoping_for_real;
 mod shop;
 mod sweeping_for_real;
@@ -36,8 +40,11 @@ mod racing;
 mod renaming;
 mod requests;
 mod rollout_ways;
+mod rotating;
 mod scoping;
 mod secrets;
+mod secrets_stage;
+mod secrets_store;
 mod simulation;
 mod stage;
 mod sweeping;

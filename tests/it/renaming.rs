@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::fake_cluster::FakeCluster;
+use crate::kind_plane::{CSI_ON, status_event};
 use crate::pausing::{PAUSE, PAUSED_AT};
+use crate::rotating::mount_of;
+use crate::secrets_stage::mounting;
 use crate::support::{Function, config_map, settings, workload_using};
 
 /// Where an annotation stands.
@@ -30,6 +33,17 @@ async fn every_annotation_can_be_called_otherwise_and_the_usual_key_then_means_n
         ("SECRET_AUTO", format!("secret.{prefix}/auto"), "true", Workload, None, None, 1),
         ("SECRET", format!("secret.{prefix}/reload"), "new,old", Workload, None, None, 1),
         ("SECRET_EXCLUDE", format!("secrets.exclude.{prefix}/reload"), "new,old", Workload, Some(AUTO), None, 0),
+        ("SECRETPROVIDERCLASS_AUTO", format!("secretproviderclass.{prefix}/auto"), "true", Workload, None, None, 1),
+        ("SECRETPROVIDERCLASS", format!("secretproviderclass.{prefix}/reload"), "new,old", Workload, None, None, 1),
+        (
+            "SECRETPROVIDERCLASS_EXCLUDE",
+            format!("secretproviderclasses.exclude.{prefix}/reload"),
+            "new,old",
+            Workload,
+            Some(AUTO),
+            None,
+            0,
+        ),
         ("AUTO_SEARCH", format!("{prefix}/search"), "true", Workload, None, Some(MATCH), 1),
         ("SEARCH_MATCH", format!("{prefix}/match"), "true", Source, Some(SEARCH), None, 1),
         ("IGNORE", format!("{prefix}/ignore"), "true", Source, Some(AUTO), None, 0),
@@ -38,7 +52,11 @@ async fn every_annotation_can_be_called_otherwise_and_the_usual_key_then_means_n
     ];
     for (name, usual, value, on, beside, on_source, expected) in rows {
         let variable = format!("CONFROLL_{name}_ANNOTATION");
-        let kind = if name.starts_with("SECRET") { "Secret" } else { "ConfigMap" };
+        let kind = match name.split('_').next() {
+            Some("SECRET") => "Secret",
+            Some("SECRETPROVIDERCLASS") => "SecretProviderClass",
+            _ => "ConfigMap",
+        };
         let cluster = FakeCluster::default();
         for (name, key) in [("new", "Shop.example/Key"), ("old", usual.as_str())] {
             let annotations = |here: On, other: Option<(&str, &str)>| {
@@ -48,18 +66,32 @@ async fn every_annotation_can_be_called_otherwise_and_the_usual_key_then_means_n
             let source = |content: &str| json!({ "metadata": { "annotations": annotations(Source, on_source) }, "data": { "a": content } });
             let mut workload = workload_using(&[]);
             workload["metadata"]["annotations"] = annotations(Workload, beside);
-            workload["spec"]["template"]["spec"]["containers"][0]["envFrom"] = match kind {
-                "Secret" => json!([{ "secretRef": { "name": name } }]),
-                _ => json!([{ "configMapRef": { "name": name } }]),
+            let template = &mut workload["spec"]["template"]["spec"];
+            match kind {
+                "SecretProviderClass" => *template = mounting(name),
+                "Secret" => template["containers"][0]["envFrom"] = json!([{ "secretRef": { "name": name } }]),
+                _ => template["containers"][0]["envFrom"] = json!([{ "configMapRef": { "name": name } }]),
+            }
+            let write = |content: &str, time: u64| {
+                if kind == "SecretProviderClass" {
+                    cluster.put(&format!("secretproviderclasses/{name}"), source(content));
+                    return mount_of(&cluster, name, "a", content, (time, time));
+                }
+                cluster.put(&format!("{}s/{name}", kind.to_lowercase()), source(content));
             };
-            let key = format!("{}s/{name}", kind.to_lowercase());
-            cluster.put(&key, source("MQ=="));
+            write("MQ==", 1);
             cluster.put(&format!("deployments/{name}"), workload);
-            cluster.put(&key, source("Mg=="));
+            write("Mg==", 2);
         }
-        let function = Function::with(&cluster, settings(&[(&variable, "Shop.example/Key")])).await;
+        let function = Function::with(&cluster, settings(&[CSI_ON, (&variable, "Shop.example/Key")])).await;
         for name in ["new", "old"] {
-            function.updated(kind, name).await;
+            match kind {
+                "SecretProviderClass" => {
+                    let event = status_event("update", "shop", &format!("a-{name}"));
+                    assert_eq!(function.told(&event).await, 202);
+                }
+                _ => function.updated(kind, name).await,
+            }
         }
         let rollouts = ["new", "old"].map(|name| cluster.rollouts(&format!("deployments/{name}")));
         assert_eq!(rollouts, [expected, 1 - expected], "{variable}");

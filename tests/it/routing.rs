@@ -6,6 +6,7 @@ use std::path::Path;
 use cloudevents::{AttributesReader as _, Event};
 use confroll::announce::sink_kind::SinkKind;
 use confroll::edge::sink_settings::SINK_SETTINGS_HELP;
+use confroll::reload::pod_status::POD_STATUSES;
 use confroll::reload::source::SourceKind;
 use confroll::reload::workload_kind::{Controller, WORKLOAD_KINDS};
 use confroll_stack::object::{JSON, send as create};
@@ -87,7 +88,7 @@ async fn the_event_types_are_those_of_the_code_and_the_api_server_takes_them() {
     let stack = stack().await;
     let namespace = stack.control_plane.create_namespace("types").await.unwrap();
     let client = stack.control_plane.client().await.unwrap();
-    let types = documents("event-types.yaml");
+    let types = documents("objects/event-types.yaml");
     for event_type in &types {
         let path = format!("/apis/eventing.knative.dev/v1beta3/namespaces/{namespace}/eventtypes");
         create(&client, "POST", &path, JSON, event_type).await.unwrap();
@@ -122,8 +123,10 @@ fn the_cluster_role_has_a_rule_for_each_kind_and_no_other() {
             allowed.extend(of("verbs").iter().map(|verb| format!("{verb} {resource} in {group:?}")));
         }
     }
-    let sources =
-        SourceKind::ALL.iter().flat_map(|kind| ["get", "list"].map(|verb| format!("{verb} {} in \"\"", kind.plural())));
+    let sources = SourceKind::ALL.iter().map(|kind| (kind.plural(), kind.group()));
+    let sources = sources
+        .chain([(POD_STATUSES, SourceKind::SecretProviderClass.group())])
+        .flat_map(|(plural, group)| ["get", "list"].map(|verb| format!("{verb} {plural} in {group:?}")));
     let workloads = WORKLOAD_KINDS
         .iter()
         .flat_map(|kind| ["get", "list", "patch"].map(|verb| format!("{verb} {} in {:?}", kind.plural, kind.group)));

@@ -15,7 +15,7 @@ fn refusal_of(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-const ANNOTATIONS: [&str; 11] = [
+const ANNOTATIONS: [&str; 14] = [
     "CONFROLL_RELOAD_ANNOTATION",
     "CONFROLL_AUTO_ANNOTATION",
     "CONFROLL_CONFIGMAP_AUTO_ANNOTATION",
@@ -24,6 +24,9 @@ const ANNOTATIONS: [&str; 11] = [
     "CONFROLL_SECRET_ANNOTATION",
     "CONFROLL_CONFIGMAP_EXCLUDE_ANNOTATION",
     "CONFROLL_SECRET_EXCLUDE_ANNOTATION",
+    "CONFROLL_SECRETPROVIDERCLASS_AUTO_ANNOTATION",
+    "CONFROLL_SECRETPROVIDERCLASS_ANNOTATION",
+    "CONFROLL_SECRETPROVIDERCLASS_EXCLUDE_ANNOTATION",
     "CONFROLL_AUTO_SEARCH_ANNOTATION",
     "CONFROLL_SEARCH_MATCH_ANNOTATION",
     "CONFROLL_IGNORE_ANNOTATION",
@@ -46,6 +49,7 @@ fn a_value_that_cannot_be_read_stops_the_start_with_one_sentence() {
         ("CONFROLL_LONGEST_BODY", "4MiB", "number"),
         ("CONFROLL_AUTO_RELOAD_ALL", "hunter2", "true"),
         ("CONFROLL_CROSS_NAMESPACE", "hunter2", "neither true nor false"),
+        ("CONFROLL_ENABLE_CSI_INTEGRATION", "hunter2", "neither true nor false"),
         ("CONFROLL_CROSS_NAMESPACE", "true", "CONFROLL_DIGEST_KEY is not set"),
         ("CONFROLL_AUDIENCE", "hunter2", "CONFROLL_CALLERS is not set"),
         ("CONFROLL_CALLERS", "hunter2", "CONFROLL_AUDIENCE is not set"),
@@ -146,20 +150,41 @@ fn what_kubernetes_sets_for_a_service_of_our_name_stops_nothing() {
 }
 
 #[test]
-fn help_names_every_setting_and_fits_a_terminal_of_80_columns() {
-    // Serve and watch have most of their settings in common, and one list of all.
-    let rows = [
-        (vec!["serve", "watch"], include_str!("../../src/edge/serve_variables.rs")),
-        (vec!["sink"], include_str!("../../src/edge/sink_settings.rs")),
-    ];
-    let help = |command: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_confroll")).args([command, "--help"]).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
+fn what_means_nothing_to_one_of_serve_and_watch_stops_its_start() {
+    let refusal = |command: &str, variable: &str, value: &str| {
+        let started =
+            Command::new(env!("CARGO_BIN_EXE_confroll")).arg(command).env_clear().env(variable, value).output();
+        String::from_utf8(started.unwrap().stderr).unwrap()
     };
-    for (commands, code) in rows {
-        let text: String = commands.into_iter().map(help).collect();
+    let of_serve = ["CONFROLL_AUDIENCE", "CONFROLL_CALLERS", "CONFROLL_LONGEST_BODY", "CONFROLL_REQUEST_DEADLINE"];
+    for variable in of_serve.into_iter().chain(["CONFROLL_SWEEP_AT_START"]) {
+        let text = refusal("watch", variable, "1");
+        assert!(text.starts_with(&format!("confroll: {variable} is for confroll serve")), "{text}");
+    }
+    let text = refusal("serve", "CONFROLL_SYNC_PERIOD", "1m");
+    assert!(text.starts_with("confroll: CONFROLL_SYNC_PERIOD is for confroll watch"), "{text}");
+    for period in ["0", "10ms", "hunter2"] {
+        let text = refusal("watch", "CONFROLL_SYNC_PERIOD", period);
+        assert!(text.starts_with("confroll: CONFROLL_SYNC_PERIOD ") && !text.contains("hunter2"), "{text}");
+    }
+}
+
+#[test]
+fn help_names_every_setting_and_fits_a_terminal_of_80_columns() {
+    let help = |command: &&str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_confroll")).args([command, "--help"]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
         let too_wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 80).collect();
-        assert_eq!(too_wide, Vec::<&str>::new());
+        assert_eq!(too_wide, Vec::<&str>::new(), "{command}");
+        text
+    };
+    // Serve and watch have most of their settings in common, and one list of all.
+    let rows: [(&[&str], _); 2] = [
+        (&["serve", "watch"], include_str!("../../src/edge/serve_variables.rs")),
+        (&["sink"], include_str!("../../src/edge/sink_settings.rs")),
+    ];
+    for (commands, code) in rows {
+        let text: String = commands.iter().map(help).collect();
         let fields = code.split_once("struct Ours {").unwrap().1.split_once('}').unwrap().0;
         let fields = fields.lines().filter_map(|line| line.trim().trim_start_matches("pub(super) ").split_once(':'));
         for field in fields {
@@ -181,6 +206,7 @@ fn help_shows_a_flag_of_the_peer_behind_the_setting_that_does_the_same() {
         ("CONFROLL_IGNORE_CONFIGMAPS", "--resources-to-ignore=configmaps"),
         ("CONFROLL_IGNORE_SECRETS", "--resources-to-ignore=secrets"),
         ("CONFROLL_IGNORED_WORKLOAD_TYPES", "--ignored-workload-types"),
+        ("CONFROLL_ENABLE_CSI_INTEGRATION", "--enable-csi-integration"),
         ("CONFROLL_AUTO_ANNOTATION", "--auto-annotation"),
         ("CONFROLL_CONFIGMAP_AUTO_ANNOTATION", "--configmap-auto-annotation"),
         ("CONFROLL_SECRET_AUTO_ANNOTATION", "--secret-auto-annotation"),

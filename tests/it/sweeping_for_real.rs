@@ -165,7 +165,7 @@ async fn the_next_ping_of_a_real_source_acts_on_what_no_event_told() {
     cluster.sweep("first", "one").await;
 
     // As shipped, but more often.
-    let mut source: Value = serde_saphyr::from_str(include_str!("../../eventing/sweep.yaml")).unwrap();
+    let mut source: Value = serde_saphyr::from_str(include_str!("../../eventing/objects/sweep.yaml")).unwrap();
     source["spec"]["schedule"] = json!("* * * * * *");
     let function = cluster.function("one").await;
     let _pings =

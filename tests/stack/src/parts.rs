@@ -70,6 +70,7 @@ const GROUPS: &[Group] = &[
             "config/core/resources/eventpolicy.yaml",
             "config/core/resources/eventtype.yaml",
             "config/core/resources/pingsource.yaml",
+            "config/core/resources/sinkbindings.yaml",
             "config/core/resources/subscription.yaml",
             "config/core/resources/trigger.yaml",
             "config/channels/in-memory-channel/resources/in-memory-channel.yaml",
@@ -91,6 +92,20 @@ const GROUPS: &[Group] = &[
         stamped: None,
         programs: &[],
         manifests: &["manifests/crds/rollout-crd.yaml"],
+    },
+    Group {
+        name: "kustomize",
+        module: "sigs.k8s.io/kustomize/kustomize/v5",
+        stamped: None,
+        programs: &[("kustomize", "sigs.k8s.io/kustomize/kustomize/v5")],
+        manifests: &[],
+    },
+    Group {
+        name: "helm",
+        module: "helm.sh/helm/v4",
+        stamped: None,
+        programs: &[("helm", "helm.sh/helm/v4/cmd/helm")],
+        manifests: &[],
     },
 ];
 

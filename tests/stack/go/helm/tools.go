@@ -1,0 +1,8 @@
+//go:build tools
+
+// Package tools names the mains of this group, so that `go mod tidy` keeps what they need.
+package tools
+
+import (
+	_ "helm.sh/helm/v4/cmd/helm"
+)
