@@ -94,22 +94,11 @@ impl Cluster {
 
     /// The version of the cluster now, as a list of this source tells it.
     pub async fn version_now(&self, source: &SourceRef) -> Result<Version, ClusterError> {
-        #[derive(Deserialize)]
-        struct List {
-            metadata: At,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct At {
-            resource_version: Version,
-        }
         let call = Call::new("list", source.kind.plural(), &source.namespace);
         let collection = sources_path(source.kind, &source.namespace);
         let path = format!("{collection}?fieldSelector=metadata.name%3D{}", source.name());
         let json = self.read(&self.reads, &call, &path, METADATA_LIST).await?;
-        let list: List = serde_json::from_slice(&json)
-            .map_err(|error| ShapeError::new(format!("the list of {}", source.name()), &error))?;
-        Ok(list.metadata.resource_version)
+        list_version(&json, source.name())
     }
 
     /// The versions of all sources of a kind in a namespace, by metadata alone.
@@ -257,6 +246,22 @@ struct VersionMetadata {
     name: String,
     #[serde(rename = "resourceVersion")]
     version: Version,
+}
+
+/// The version of the cluster that a list is of.
+pub(super) fn list_version(json: &Bytes, what: &str) -> Result<Version, ClusterError> {
+    #[derive(Deserialize)]
+    struct List {
+        metadata: At,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct At {
+        resource_version: Version,
+    }
+    let list: List =
+        serde_json::from_slice(json).map_err(|error| ShapeError::new(format!("the list of {what}"), &error))?;
+    Ok(list.metadata.resource_version)
 }
 
 pub(super) fn sources_path(kind: SourceKind, namespace: &Namespace) -> String {

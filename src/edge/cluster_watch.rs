@@ -11,12 +11,11 @@ use http::{Request, StatusCode, header};
 use kube::core::{Status, WatchEvent};
 use serde::Deserialize;
 
-use super::cluster::{Cluster, JSON, METADATA, METADATA_LIST};
+use super::cluster::{Cluster, JSON, METADATA, METADATA_LIST, list_version};
 use super::cluster_error::{Call, ClusterError};
 use crate::reload::label_selector::Labels;
 use crate::reload::pod_status::POD_STATUSES;
 use crate::reload::source::{Namespace, SourceKind};
-use crate::reload::source_object::ShapeError;
 use crate::reload::version::Version;
 
 /// The API server ends a watch after this, and it is opened anew where it ended.
@@ -99,20 +98,9 @@ impl Feed {
 impl Cluster {
     /// The version that a watch begins at so that it tells of everything from now on.
     pub async fn version_of_feed(&self, feed: &Feed) -> Result<Version, ClusterError> {
-        #[derive(Deserialize)]
-        struct List {
-            metadata: At,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct At {
-            resource_version: Version,
-        }
         let path = format!("{}?limit=1", feed.path());
         let json = self.one(&feed.call("list"), &path, METADATA_LIST).await?.ok_or(ClusterError::NotFound)?;
-        let list: List = serde_json::from_slice(&json)
-            .map_err(|error| ShapeError::new(format!("the list of {}", feed.plural()), &error))?;
-        Ok(list.metadata.resource_version)
+        list_version(&json, feed.plural())
     }
 
     /// What changes after a version. It ends with an error, or without one when the API server ends it.

@@ -49,6 +49,7 @@ pub mod metrics;
 pub mod namespaces;
 pub mod outbox;
 pub(crate) mod platform_routes;
+mod refused_run;
 pub mod reload_run;
 pub mod reporter;
 mod rule_settings;

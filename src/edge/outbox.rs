@@ -87,7 +87,7 @@ impl Outbox {
         let request = http::Request::<Option<Vec<u8>>>::try_from(event)
             .map_err(|error| OutboxError::Attribute(error.to_string()))?;
         let (mut parts, body) = request.into_parts();
-        if let Some(token) = sink.token.header().await? {
+        if let Some(token) = sink.token.header()? {
             parts.headers.insert(AUTHORIZATION, token);
         }
         let _slot = self.slots.acquire().await.ok();

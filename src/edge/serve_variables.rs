@@ -72,16 +72,8 @@ v1 for the same.";
 
 /// What only `confroll serve` has.
 const SERVE: &str = "\
-Events in and out:
+Events:
   PORT, ADDRESS              where events are received [8080, 0.0.0.0]
-  K_SINK                     where reload events are sent [nowhere]
-  K_CE_OVERRIDES, K_CA_CERTS as Knative's SinkBinding sets them
-  CONFROLL_SINK_TOKEN_FILE   a file with a token for that, read for each event
-                             [/oidc/token of a SinkBinding, if it is there]
-  CONFROLL_CLUSTER           this cluster's name in reload events [default]
-  CONFROLL_LINK              a page about a workload, for messages, such as
-                             https://grafana.example/d/1?ns={namespace}; also
-                             {cluster}, {kind}, {name} [none]
   CONFROLL_AUDIENCE          check tokens of callers: what they must be made out
                              for [no check]
   CONFROLL_CALLERS           whose tokens, such as
@@ -95,7 +87,7 @@ Events in and out:
 
 /// What only `confroll watch` has.
 const WATCH: &str = "\
-In and out:
+Watches and alerts:
   PORT, ADDRESS              where probes and scrapers are answered
                              [8080, 0.0.0.0]
   ALERT_ON_RELOAD            exactly true: reloads are told to a chat service
@@ -103,6 +95,13 @@ In and out:
   ALERT_WEBHOOK_URL          where it is
   ALERT_WEBHOOK_PROXY        the proxy on the way there [none]
   ALERT_ADDITIONAL_INFO      what messages begin with [nothing]
+  CONFROLL_SYNC_PERIOD       how often everything is looked at, whatever the
+                             watches told [10m]
+  CONFROLL_EVENTS            new changes at work at once; others wait [2000]";
+
+/// What both have of reload events.
+const TELLING: &str = "\
+Where reload events go:
   K_SINK                     where reload events are sent [nowhere]
   K_CE_OVERRIDES, K_CA_CERTS as Knative's SinkBinding sets them
   CONFROLL_SINK_TOKEN_FILE   a file with a token for that, read for each event
@@ -110,10 +109,7 @@ In and out:
   CONFROLL_CLUSTER           this cluster's name in reload events [default]
   CONFROLL_LINK              a page about a workload, for messages, such as
                              https://grafana.example/d/1?ns={namespace}; also
-                             {cluster}, {kind}, {name} [none]
-  CONFROLL_SYNC_PERIOD       how often everything is looked at, whatever the
-                             watches told [10m]
-  CONFROLL_EVENTS            new changes at work at once; others wait [2000]";
+                             {cluster}, {kind}, {name} [none]";
 
 /// What both have.
 const BOTH: &str = "\
@@ -224,11 +220,11 @@ How it works:
 /// The settings with their defaults and meaning, for `confroll serve --help` and the README's reader.
 #[must_use]
 pub fn serve_settings_help() -> String {
-    [HEAD, SERVE, BOTH].join("\n\n")
+    [HEAD, SERVE, TELLING, BOTH].join("\n\n")
 }
 
 /// The same for `confroll watch --help`.
 #[must_use]
 pub fn watch_settings_help() -> String {
-    [HEAD, WATCH, BOTH].join("\n\n")
+    [HEAD, WATCH, TELLING, BOTH].join("\n\n")
 }

@@ -25,8 +25,13 @@ pub enum SinkToken {
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read.
-    #[error("the token for the sink cannot be read from {}: {1}", .0.display())]
-    Unreadable(PathBuf, ErrorKind),
+    #[error("the token for the sink cannot be read from {}: {kind}", .file.display())]
+    Unreadable {
+        /// Which file.
+        file: PathBuf,
+        /// Why.
+        kind: ErrorKind,
+    },
     /// It holds something else.
     #[error("{} holds no token", .0.display())]
     NoToken(PathBuf),
@@ -34,15 +39,16 @@ pub enum TokenError {
 
 impl SinkToken {
     /// The header that shows it; none where nobody asks for one.
-    pub(super) async fn header(&self) -> Result<Option<HeaderValue>, TokenError> {
+    pub(super) fn header(&self) -> Result<Option<HeaderValue>, TokenError> {
         let (file, has_to_be) = match self {
             Self::OfSinkBinding => (Path::new(OF_SINK_BINDING), false),
             Self::File(file) => (file.as_path(), true),
         };
-        let token = match tokio::fs::read_to_string(file).await {
+        // The volume of a Secret is in memory, so this holds nothing up.
+        let token = match std::fs::read_to_string(file) {
             Ok(token) => token,
             Err(error) if error.kind() == ErrorKind::NotFound && !has_to_be => return Ok(None),
-            Err(error) => return Err(TokenError::Unreadable(file.to_owned(), error.kind())),
+            Err(error) => return Err(TokenError::Unreadable { file: file.to_owned(), kind: error.kind() }),
         };
         let value = HeaderValue::try_from(format!("Bearer {}", token.trim())).ok().filter(|_| !token.trim().is_empty());
         let mut value = value.ok_or_else(|| TokenError::NoToken(file.to_owned()))?;

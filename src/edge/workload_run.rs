@@ -3,23 +3,24 @@
 //!
 //! Invariants: a patch holds what all sources of the workload are now, not only the changed one; what is decided is
 //! decided on a workload and sources that were read in this order or compared by version.
-//! Left out: which workloads are concerned (reload_run.rs), and what an outcome looks like outside (reporter.rs).
+//! Left out: which workloads are concerned (reload_run.rs), rollouts that are not to be had (refused_run.rs), and what an
+//! outcome looks like outside (reporter.rs).
 
 use jiff::Timestamp;
 
 use super::cluster::Cluster;
 use super::cluster_error::ClusterError;
 use super::lane::Trigger;
+use super::refused_run::{Noting, Refusal};
 use super::reload_run::{ReloadRun, give_back};
 use super::reporter::{SourceNow, now};
 use super::source_look::{Judged, SourceLook};
 use super::sources::Sources;
-use super::teller::Teller;
 use crate::reload::change::Occasion;
 use crate::reload::comparison::ReadOrder;
 use crate::reload::decision::Skip;
 use crate::reload::due::PutOff;
-use crate::reload::record::{Cause, EventTag, Record};
+use crate::reload::record::{Cause, Record};
 use crate::reload::record_room::Fit;
 use crate::reload::redaction::without_values;
 use crate::reload::refusal::Reverted;
@@ -36,15 +37,15 @@ const MOST_ATTEMPTS: usize = 8;
 
 /// The work on one workload.
 pub struct WorkloadRun<'a> {
-    run: &'a ReloadRun,
+    pub(super) run: &'a ReloadRun,
     sources: &'a Sources,
     /// The sources that events named and that count.
     named: Vec<SourceRef>,
-    triggers: Vec<Trigger>,
+    pub(super) triggers: Vec<Trigger>,
 }
 
 /// What one attempt came to.
-enum Attempt {
+pub(super) enum Attempt {
     Skipped(Skip),
     /// Rolled out; and when a pause ends that this began.
     Patched(Vec<SourceNow>, Box<Record>, Option<Timestamp>),
@@ -53,26 +54,6 @@ enum Attempt {
     Refused(Box<Refusal>),
     /// Nothing had to be rolled out, and what was seen is noted.
     Recorded,
-}
-
-/// What became of a note that a rollout was refused.
-enum Noting {
-    /// It is made, and this is the record with it, or cannot be made.
-    Done(Box<Option<Record>>),
-    /// Somebody else wrote meanwhile.
-    Overtaken,
-}
-
-/// A rollout that is not to be had.
-struct Refusal {
-    changed: Vec<SourceNow>,
-    /// What it would have written, or what the reverted one wrote.
-    rollout: Record,
-    /// What was noted of it.
-    noted: Option<Record>,
-    message: String,
-    /// What asked for the work, and is sent again where the refusal cannot be told.
-    event: EventTag,
 }
 
 impl<'a> WorkloadRun<'a> {
@@ -210,7 +191,7 @@ impl<'a> WorkloadRun<'a> {
     }
 
     /// Makes a record fit among the annotations of a workload, and says where that costs something.
-    fn make_fit(record: &mut Record, workload: &Workload) {
+    pub(super) fn make_fit(record: &mut Record, workload: &Workload) {
         if record.fit(workload) == Fit::Cut {
             tracing::warn!(
                 namespace = workload.id.namespace.as_str(),
@@ -270,64 +251,8 @@ impl<'a> WorkloadRun<'a> {
         }
     }
 
-    /// A rollout that is not made, unless that was told before.
-    fn refused(&self, workload: &Workload, changed: Vec<SourceNow>, record: Record, message: String) -> Attempt {
-        if self.has_told(workload, &record) {
-            Attempt::Skipped(Skip::RefusedBefore)
-        } else {
-            let event = record.cause.event.clone();
-            Attempt::Refused(Box::new(Refusal { changed, rollout: record, noted: None, message, event }))
-        }
-    }
-
-    fn has_told(&self, workload: &Workload, rollout: &Record) -> bool {
-        let events = self.triggers.iter().map(|trigger| &trigger.change.event);
-        let owed = self.run.reporter.teller.owed(workload, Report::Refusal);
-        workload.record.as_ref().is_some_and(|older| older.has_told(rollout, events, owed))
-    }
-
-    /// Tells once that the last rollout was reverted again, where nothing has changed since.
-    async fn tell_of_reverts(
-        &self,
-        workload: &Workload,
-        unchanged: Vec<SourceNow>,
-        seen: Record,
-        objection: String,
-    ) -> Result<Attempt, ClusterError> {
-        let Some(last) = workload.record.as_ref().filter(|last| !self.has_told(workload, last)) else {
-            return self.note(workload, seen).await;
-        };
-        let is_of_last = |now: &SourceNow| last.cause.changed.contains(&last.name_of(&now.object.source));
-        let changed: Vec<_> = unchanged.into_iter().filter(is_of_last).collect();
-        if changed.is_empty() {
-            return self.note(workload, seen).await;
-        }
-        let (rollout, event) = (last.clone(), seen.cause.event);
-        let refusal = Refusal { changed, rollout, noted: None, message: objection, event };
-        Ok(Attempt::Refused(Box::new(refusal)))
-    }
-
-    /// Notes on a workload that a rollout was refused. Where that is not to be had, it is told again by the next sweep,
-    /// under the same id. Where another process may just have noted the same, that is looked at first.
-    async fn note_refusal(&self, workload: &Workload, refusal: &Refusal) -> Noting {
-        let (older, key) = (workload.record.as_ref(), &self.rules().digest_key);
-        let teller = &self.run.reporter.teller;
-        let record = refusal.rollout.as_refused(older, refusal.event.clone(), key);
-        let mut record = record.with_untold(teller.note(Report::Refusal));
-        Self::make_fit(&mut record, workload);
-        let patch = Patch::Merge(record_patch(workload, &record));
-        match self.cluster().patch(&workload.id, &patch).await {
-            Ok(()) => Noting::Done(Box::new(Some(record))),
-            Err(ClusterError::Conflict) if matches!(teller, Teller::Notes(_)) => Noting::Overtaken,
-            Err(error) => {
-                tracing::debug!(%error, workload.name = workload.id.name, "a refusal could not be noted");
-                Noting::Done(Box::new(None))
-            }
-        }
-    }
-
     /// Notes what a workload was seen to run on, where nothing has to be rolled out.
-    async fn note(&self, workload: &Workload, mut record: Record) -> Result<Attempt, ClusterError> {
+    pub(super) async fn note(&self, workload: &Workload, mut record: Record) -> Result<Attempt, ClusterError> {
         if let Some(older) = &workload.record {
             if older.knows_as_much_as(&record) && !workload.has_put_off() {
                 return Ok(Attempt::Skipped(Skip::AlreadyCurrent));
@@ -351,11 +276,11 @@ impl<'a> WorkloadRun<'a> {
         SourceLook { cluster: self.cluster(), rules: self.rules(), sources: self.sources, occasion }
     }
 
-    fn cluster(&self) -> &Cluster {
+    pub(super) fn cluster(&self) -> &Cluster {
         &self.run.cluster
     }
 
-    fn rules(&self) -> &Rules {
+    pub(super) fn rules(&self) -> &Rules {
         &self.run.rules
     }
 }

@@ -222,6 +222,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::super::digest::Digest;
+    use super::super::record::{Known, OBSERVED};
     use super::super::references::Keys;
     use super::super::rollout::{Rollout, record_patch};
     use super::super::testing::{app_at, config_map, deployment, rules, workload};
@@ -411,6 +412,20 @@ mod tests {
         for rolled_out in rolled_out(&both) {
             assert_eq!(rolled_out["metadata"]["labels"][DUE], "true", "the pause waits for its end");
         }
+    }
+
+    #[test]
+    fn what_was_put_off_is_owed_though_other_keys_count_by_now() {
+        let keys = Keys::Named(["a".to_owned()].into());
+        let (source, key) = (config_map("app"), rules().digest_key);
+        let mut json = annotated(&[(DELAY, "30")]);
+        let mut record = Record::new(&key, Cause::new(EventTag::of("s", "1"), Vec::new()));
+        record.note(&source, &keys, app_at(60, "1").version, app_at(60, "1").digest(&keys, &key));
+        json["metadata"]["annotations"][OBSERVED] = json!(record.to_annotation());
+        let waiting = workload(&noted(&json, 100)).record.unwrap();
+        assert!(matches!(record.knows(&source, &Keys::Whole, &key), Known::Version(_)));
+        assert_eq!(waiting.knows(&source, &Keys::Whole, &key), Known::Owed);
+        assert!(matches!(waiting.knows(&source, &keys, &key), Known::Content(..)), "what it runs on is still known");
     }
 
     #[test]

@@ -188,6 +188,7 @@ fn the_rights_are_those_of_the_function_and_to_watch() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "asked for by `just manifest`")]
 fn the_plain_manifest_is_what_the_chart_makes() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/confroll.yaml");
     let head = "# Generated from charts/confroll (`just manifest`); a test compares them. Install: kubectl apply -f confroll.yaml\n";

@@ -4,7 +4,7 @@ use confroll_stack::RecordingSink;
 use serde_json::{Value, json};
 
 use crate::fake_cluster::{FakeCluster, status};
-use crate::pausing::DUE;
+use crate::pausing::{DUE, PAUSE, PAUSED_AT};
 use crate::support::{Function, config_map, told, until, workload_using};
 
 const API: &str = "statefulsets/api";
@@ -62,8 +62,6 @@ async fn three_changes_make_one_rollout_which_another_process_ends() {
     assert_eq!(function.swept("2").await, 202);
     assert_eq!((cluster.rollouts(API), label(&cluster)), (1, Value::Null));
     assert_eq!(record(&cluster)["delayed"], Value::Null);
-    let metrics = function.http.get(format!("{}metrics", function.url)).send().await.unwrap().text().await.unwrap();
-    assert!(metrics.contains("confroll_change_to_patch_seconds_count 0"), "nobody asked for it sooner: {metrics}");
     let told = told(&sink);
     assert_eq!((told.len(), told[0].data["sources"].as_array().unwrap().len()), (1, 2));
     assert_eq!(function.swept("3").await, 202);
@@ -132,14 +130,40 @@ async fn who_asks_for_no_delay_any_more_waits_no_more() {
 
 #[tokio::test]
 async fn a_source_that_is_gone_by_the_end_rolls_nothing_out() {
+    for is_known in [true, false] {
+        let cluster = shop("1h");
+        let function = Function::on(&cluster).await;
+        if is_known {
+            assert_eq!(function.swept("0").await, 202);
+        }
+        cluster.put(APP, config_map("2"));
+        function.updated("ConfigMap", "app").await;
+        cluster.delete(APP);
+        turn_back(&cluster);
+        assert_eq!(function.swept("1").await, 202);
+        assert_eq!((cluster.rollouts(API), label(&cluster)), (0, Value::Null), "known: {is_known}");
+    }
+}
+
+#[tokio::test]
+async fn a_rollout_goes_before_the_end_of_a_pause_which_rolls_out_both() {
+    const API: &str = "deployments/both";
     let cluster = shop("1h");
+    let mut both = delaying("1h");
+    both["metadata"]["annotations"][PAUSE] = json!("5m");
+    cluster.put(API, both);
     let function = Function::on(&cluster).await;
     cluster.put(APP, config_map("2"));
     function.updated("ConfigMap", "app").await;
-    cluster.delete(APP);
-    turn_back(&cluster);
+    let mut both = cluster.get(API);
+    both["metadata"]["annotations"][PAUSED_AT] = json!("2026-01-01T00:00:00Z");
+    both["metadata"]["annotations"][DELAY] = json!("0");
+    both["spec"]["paused"] = json!(true);
+    cluster.put(API, both);
     assert_eq!(function.swept("1").await, 202);
-    assert_eq!((cluster.rollouts(API), label(&cluster)), (0, Value::Null));
+    let both = cluster.get(API);
+    assert_eq!((cluster.rollouts(API), &both["spec"]["paused"]), (1, &json!(false)));
+    assert_eq!((&both["metadata"]["annotations"][PAUSED_AT], &both["metadata"]["labels"]), (&Value::Null, &json!({})));
 }
 
 #[tokio::test(flavor = "multi_thread")]

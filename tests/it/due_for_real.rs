@@ -259,6 +259,9 @@ async fn every_kind_rolls_out_once_for_all_changes_within_its_delay() {
         assert_eq!(stage.told_of(&name(kind)).len(), 1, "{kind}");
         assert_eq!(after["metadata"]["uid"] == uid, kind.kind != "Job", "{kind}: a Job is made again");
     }
+    let metrics = http().get(format!("{}/metrics", stage.function.url().trim_end_matches('/'))).send().await.unwrap();
+    let metrics = metrics.text().await.unwrap();
+    assert!(metrics.contains("confroll_change_to_patch_seconds_count 0"), "none of them came late: {metrics}");
     let jobs = stage.jobs().await;
     assert_eq!(jobs.len(), 2, "the one that was made again, and one of the CronJob: {jobs:?}");
 }

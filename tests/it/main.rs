@@ -20,6 +20,7 @@ mod reloading;
 mod rights;
 mod scoping_for_real;
 mod shop;
+mod source_rights;
 mod sweeping_for_real;
 mod watching;
 
@@ -82,4 +83,5 @@ mod settings;
 // The tree itself.
 mod events_doc;
 mod monitoring;
+mod releasing;
 mod rooms;

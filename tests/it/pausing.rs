@@ -109,13 +109,17 @@ async fn what_the_peer_left_paused_is_resumed_without_a_rollout_whatever_it_asks
     let cluster = shop(paused_long_ago(None));
     let mut silent = paused_long_ago(None);
     silent["metadata"]["annotations"] = json!({ PAUSED_AT: LONG_AGO });
-    cluster.put("deployments/silent", silent);
+    cluster.put("deployments/silent", silent.clone());
+    // In a namespace where there is nothing else to do.
+    cluster.put("bank/deployments/silent", silent);
     let mut waits = paused_long_ago(None);
     waits["metadata"]["annotations"][PAUSE] = json!("2000000h");
     cluster.put("deployments/waits", waits);
     let function = Function::on(&cluster).await;
     assert_eq!(function.swept("1").await, 202);
-    for (key, paused) in [(API, false), ("deployments/silent", false), ("deployments/waits", true)] {
+    for (key, paused) in
+        [(API, false), ("deployments/silent", false), ("bank/deployments/silent", false), ("deployments/waits", true)]
+    {
         assert_eq!((is_paused(&cluster, key), cluster.rollouts(key)), (json!(paused), 0), "{key}");
         assert_eq!(paused_at(&cluster, key).is_null(), !paused, "{key}");
     }
