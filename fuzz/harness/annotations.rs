@@ -6,9 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use confroll::reload::opt_in::{
-    AnnotationKeys, Annotations, Answer, KindKeys, OptIn, Reason, SkipReason, SourceMarks, Unmarked,
-};
+use confroll::reload::annotation_keys::{AnnotationKeys, KindKeys};
+use confroll::reload::opt_in::{Annotations, Answer, OptIn, Reason, SkipReason, SourceMarks, Unmarked};
 use confroll::reload::references::{Keys, Usage};
 use confroll::reload::source::{Namespace, SourceKind, SourceRef};
 

@@ -9,7 +9,7 @@ use super::notice::{EventKey, Notice};
 use super::style::ThreadBy;
 use super::text::cut;
 use crate::reload::digest::hex;
-use crate::reload::record::hash_of;
+use crate::reload::tag::hash_of;
 
 /// What makes two messages the same one: derived from the events in it, whatever their order.
 fn message_id(notices: &[Notice]) -> [u8; 16] {

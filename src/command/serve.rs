@@ -15,7 +15,7 @@ use crate::edge::reporter::now;
 use crate::edge::telemetry;
 use crate::edge::teller::Teller;
 use crate::edge::variables::Variables;
-use crate::reload::record::EventTag;
+use crate::reload::tag::EventTag;
 
 /// Runs the function with the settings of the environment until SIGTERM or SIGINT.
 pub async fn run() -> anyhow::Result<()> {

@@ -16,9 +16,9 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use super::intake::waits;
-use super::lane::{EventOutcome, Lanes, Ticket};
+use super::lane::{EventOutcome, Lanes, Progress, Ticket};
 use super::reporter::now;
-use crate::reload::record::EventTag;
+use crate::reload::tag::EventTag;
 use crate::reload::workload::WorkloadId;
 
 /// How many workloads are known.
@@ -42,14 +42,6 @@ struct Shared {
 struct State {
     wakes: HashMap<WorkloadId, Wake>,
     progress: Progress,
-}
-
-/// Whether the task is there.
-#[derive(Default, PartialEq, Eq)]
-enum Progress {
-    #[default]
-    Idle,
-    Running,
 }
 
 #[derive(Clone)]

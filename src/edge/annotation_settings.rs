@@ -4,7 +4,7 @@
 
 use super::serve_variables::Ours;
 use super::variables::{SettingsError, unreadable, written};
-use crate::reload::opt_in::AnnotationKeys;
+use crate::reload::annotation_keys::AnnotationKeys;
 use crate::reload::qualified_name::is_annotation_key;
 
 /// Reads how annotations are called.

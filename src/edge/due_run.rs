@@ -14,8 +14,8 @@ use super::reporter::now;
 use super::sources::Sources;
 use super::workload_run::WorkloadRun;
 use crate::reload::change::{Change, Occasion};
-use crate::reload::record::EventTag;
 use crate::reload::source::SourceRef;
+use crate::reload::tag::EventTag;
 use crate::reload::workload::{Workload, WorkloadId};
 
 /// How often a workload that changes under our hands is looked at before it is left for later.

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use super::cluster::Cluster;
 use super::cluster_error::{Call, ClusterError};
-use super::lane::{Lanes, Ticket};
+use super::lane::{Lanes, Progress, Ticket};
 use crate::reload::change::Change;
 use crate::reload::extra_sources::{CROSS_NAMESPACE, CrossNamespace, ExtraSources};
 use crate::reload::label_selector::Labels;
@@ -37,14 +37,6 @@ pub struct Elsewhere {
 struct State {
     waiting: Vec<(Change, Ticket)>,
     progress: Progress,
-}
-
-/// Whether somebody looks.
-#[derive(Default, PartialEq, Eq)]
-enum Progress {
-    #[default]
-    Idle,
-    Running,
 }
 
 /// A workload with the label.

@@ -17,8 +17,8 @@ use super::alarm::Alarm;
 use super::due_run::DueCall;
 use super::reload_run::ReloadRun;
 use crate::reload::change::Change;
-use crate::reload::record::EventTag;
 use crate::reload::source::Namespace;
+use crate::reload::tag::EventTag;
 use crate::reload::workload::WorkloadId;
 
 /// What became of an event.
@@ -146,9 +146,9 @@ struct Lane {
     progress: Progress,
 }
 
-/// Whether somebody works on a lane.
+/// Whether a task works on what waits.
 #[derive(Default, PartialEq, Eq)]
-enum Progress {
+pub(super) enum Progress {
     #[default]
     Idle,
     Running,

@@ -8,8 +8,9 @@ use super::reporter::SourceNow;
 use super::teller::Teller;
 use super::workload_run::{Attempt, WorkloadRun};
 use crate::reload::decision::Skip;
-use crate::reload::record::{EventTag, Record};
+use crate::reload::record::Record;
 use crate::reload::rollout::{Patch, record_patch};
+use crate::reload::tag::EventTag;
 use crate::reload::telling::Report;
 use crate::reload::workload::Workload;
 

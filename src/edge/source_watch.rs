@@ -20,8 +20,8 @@ use super::intake::{Intake, waits};
 use super::metrics::Metrics;
 use super::reporter::now;
 use crate::reload::change::{Change, Occasion};
-use crate::reload::record::EventTag;
 use crate::reload::source::{SourceKind, SourceRef};
+use crate::reload::tag::EventTag;
 use crate::reload::version::Version;
 
 /// Watches the sources of one feed.

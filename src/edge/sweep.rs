@@ -22,11 +22,11 @@ use super::reporter::now;
 use super::teller::Teller;
 use crate::reload::change::{Change, Occasion};
 use crate::reload::decision::Skip;
-use crate::reload::record::EventTag;
 use crate::reload::rollout_way::RolloutWay;
 use crate::reload::rules::Rules;
 use crate::reload::source::{Namespace, SourceKind, SourceRef};
 use crate::reload::sweep::SeenSources;
+use crate::reload::tag::EventTag;
 use crate::reload::workload::{Workload, WorkloadId};
 
 /// Namespaces that are worked on at once: each holds its workloads in memory.

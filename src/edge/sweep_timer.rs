@@ -18,7 +18,7 @@ use super::lane::EventOutcome;
 use super::reporter::now;
 use super::sweep::Sweep;
 use super::teller::ProcessName;
-use crate::reload::record::EventTag;
+use crate::reload::tag::EventTag;
 
 /// The watches of a process begin one after the other: a sweep waits for them this long.
 const GATHERING: Duration = Duration::from_millis(200);

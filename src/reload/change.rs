@@ -8,8 +8,8 @@ use cloudevents::{AttributesReader, Data, Event};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::record::EventTag;
 use super::source::{NameError, Namespace, SourceKind, SourceRef};
+use super::tag::EventTag;
 
 /// What an `ApiServerSource` sends: `dev.knative.apiserver.ref.update`, `….resource.add` and so on.
 const TYPE_PREFIX: &str = "dev.knative.apiserver.";

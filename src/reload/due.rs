@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::digest::DigestKey;
-use super::record::{Cause, EventTag, Record};
+use super::record::{Cause, Record};
 use super::rollout::{Patch, seconds};
 use super::rollout_way::{PodsReplaced, RolloutWay};
 use super::source::SourceRef;
+use super::tag::EventTag;
 use super::timing::{Began, Labelled};
 use super::workload::Workload;
 

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::digest::hex;
 use super::pod_template::PodTemplate;
-use super::record::{Record, hash_of};
+use super::record::Record;
 use super::source::{SourceKind, SourceRef};
+use super::tag::hash_of;
 use super::workload::Workload;
 
 const PREFIX: &str = "STAKATER_";
@@ -150,10 +151,11 @@ fn is_ours(variable: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::extra_sources::CrossNamespace;
-    use super::super::record::{Cause, EventTag};
+    use super::super::record::Cause;
     use super::super::references::Keys;
     use super::super::rules::Rules;
     use super::super::source::Namespace;
+    use super::super::tag::EventTag;
     use super::super::testing::{app_at, config_map, deployment, rules, shop, version, workload};
     use super::super::workload_kind::WORKLOAD_KINDS;
     use super::*;

@@ -13,8 +13,9 @@ use serde_json::{Map, Value, json};
 
 use super::digest::{Digest, hex};
 use super::due::DUE;
-use super::record::{OBSERVED, Record, hash_of};
+use super::record::{OBSERVED, Record};
 use super::rollout::TemplateChange;
+use super::tag::hash_of;
 use super::workload::Workload;
 
 /// What `kubectl create job --from` and the peer write on a Job that no schedule made.

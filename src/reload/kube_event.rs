@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::digest::hex;
 use super::opt_in::Reason;
-use super::record::hash_of;
 use super::refusal::FIELD_MANAGER;
 use super::report::{Outcome, ReloadReport};
+use super::tag::hash_of;
 
 /// The longest note of an Event, in bytes.
 const LONGEST_NOTE: usize = 1024;

@@ -6,6 +6,7 @@
 //!   SourceObject ─ what is there now, its Content and Digest         source_object.rs, content.rs, version.rs
 //!     Mounted ─ or what pods have of a SecretProviderClass          pod_status.rs
 //!   Workload ─ OptIn, References, Record                             workload.rs, opt_in.rs, references.rs, record.rs
+//!     AnnotationKeys, EventTag, WorkloadPage ─ parts of those        annotation_keys.rs, tag.rs, workload_page.rs
 //!     ExtraSources ─ those that it names of any namespace            extra_sources.rs
 //!     fit() ─ what a Record leaves out where it has no room          record_room.rs
 //!     counts() ─ does this source matter to this workload, and why   decision.rs
@@ -23,6 +24,7 @@
 //!
 //! Invariant: every answer is a value with its reason. Left out: everything that waits, fails or is retried.
 
+pub mod annotation_keys;
 pub mod change;
 pub mod comparison;
 pub mod content;
@@ -60,6 +62,7 @@ pub mod scope;
 pub mod source;
 pub mod source_object;
 pub mod sweep;
+pub mod tag;
 pub mod telling;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -67,3 +70,4 @@ pub mod timing;
 pub mod version;
 pub mod workload;
 pub mod workload_kind;
+pub mod workload_page;

@@ -1,11 +1,13 @@
-//! What a workload asks for, and what a source says of itself: the only place where annotation keys are spelled.
+//! What a workload asks for, and what a source says of itself.
 //!
 //! Invariants: the decision order is the peer's (stakater/Reloader v1, `ShouldReload`), so that objects annotated for it
 //! mean the same here; annotations are read once and never looked at again.
-//! Left out: whether the content changed (decision.rs), and how a list is read (name_list.rs).
+//! Left out: how the keys are called (annotation_keys.rs), whether the content changed (decision.rs), and how a list is
+//! read (name_list.rs).
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::annotation_keys::{AnnotationKeys, KindKeys};
 use super::name_list::{entries, patterns};
 use super::name_pattern::NamePattern;
 use super::references::Usage;
@@ -16,81 +18,6 @@ pub use super::name_list::OptInProblem;
 
 /// Annotations by key.
 pub type Annotations = BTreeMap<String, String>;
-
-/// How the annotations are called. The defaults are the peer's; its users may have renamed them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AnnotationKeys {
-    /// On a workload: `"false"` leaves it alone whatever else it says.
-    pub reload: String,
-    /// On a workload: reload by every source that the template uses.
-    pub auto: String,
-    /// On a workload: reload by used sources that carry [`Self::matched`].
-    pub search: String,
-    /// On a source: reload workloads that search.
-    pub matched: String,
-    /// On a source: never reload anything.
-    pub ignore: String,
-    /// On a workload: how it is rolled out.
-    pub rollout_strategy: String,
-    /// On a Deployment: for how long it is paused from a rollout on.
-    pub pause_period: String,
-    /// On a Deployment: since when it is.
-    pub paused_at: String,
-    /// On a workload: for how long changes are gathered before a rollout.
-    pub reload_delay: String,
-    /// The keys for ConfigMaps.
-    pub config_map: KindKeys,
-    /// The keys for Secrets.
-    pub secret: KindKeys,
-    /// The keys for SecretProviderClasses.
-    pub secret_provider_class: KindKeys,
-}
-
-/// The keys of one kind of source, all on workloads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KindKeys {
-    /// As `auto`, for this kind alone.
-    pub auto: String,
-    /// Names, as patterns, that reload the workload whether it uses them or not.
-    pub named: String,
-    /// Names that never reload it.
-    pub exclude: String,
-}
-
-impl Default for AnnotationKeys {
-    fn default() -> Self {
-        let key = |name: &str| format!("reloader.stakater.com/{name}");
-        let of_kind = |kind: SourceKind| KindKeys {
-            auto: format!("{}.reloader.stakater.com/auto", kind.as_str().to_lowercase()),
-            named: format!("{}.reloader.stakater.com/reload", kind.as_str().to_lowercase()),
-            exclude: format!("{}.exclude.reloader.stakater.com/reload", kind.plural()),
-        };
-        Self {
-            reload: key("reload"),
-            auto: key("auto"),
-            search: key("search"),
-            matched: key("match"),
-            ignore: key("ignore"),
-            rollout_strategy: key("rollout-strategy"),
-            pause_period: "deployment.reloader.stakater.com/pause-period".to_owned(),
-            paused_at: "deployment.reloader.stakater.com/paused-at".to_owned(),
-            reload_delay: key("reload-delay"),
-            config_map: of_kind(SourceKind::ConfigMap),
-            secret: of_kind(SourceKind::Secret),
-            secret_provider_class: of_kind(SourceKind::SecretProviderClass),
-        }
-    }
-}
-
-impl AnnotationKeys {
-    const fn of_kind(&self, kind: SourceKind) -> &KindKeys {
-        match kind {
-            SourceKind::ConfigMap => &self.config_map,
-            SourceKind::Secret => &self.secret,
-            SourceKind::SecretProviderClass => &self.secret_provider_class,
-        }
-    }
-}
 
 /// What happens to a workload that says neither yes nor no (the peer's `auto-reload-all`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,9 +18,9 @@ use serde::Deserialize;
 
 use super::change::{Change, ChangeError, Occasion, Reference, told_at};
 use super::content::Content;
-use super::record::EventTag;
 use super::source::{NameError, Namespace, SECRETS_STORE_V1, SourceKind, SourceRef};
 use super::source_object::{ManagedFields, ShapeError, last_write};
+use super::tag::EventTag;
 use super::version::{News, Version};
 
 /// The kind of the statuses.

@@ -8,13 +8,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
-use super::digest::{Digest, DigestKey, KeyId, RECIPE, hex};
+use super::digest::{Digest, DigestKey, KeyId, RECIPE};
 use super::due::Delayed;
 use super::references::Keys;
 use super::refusal::{Refused, Replaced};
 use super::source::{Namespace, SourceRef};
+use super::tag::{EventTag, tag};
 use super::telling::Untold;
 use super::version::{News, Version};
 
@@ -75,25 +75,6 @@ impl Cause {
     #[must_use]
     pub fn new(event: EventTag, changed: Vec<String>) -> Self {
         Self { event, changed, tag: None }
-    }
-}
-
-/// An event by a digest of its source and id: both are of any length and from anybody, so neither is stored.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct EventTag(String);
-
-impl EventTag {
-    /// The tag of an event; CloudEvents are one and the same where `source` and `id` are.
-    #[must_use]
-    pub fn of(source: &str, id: &str) -> Self {
-        Self(tag(&[source, id]))
-    }
-
-    /// What a sweep is called in rollouts that were put off until it came: it tells those by themselves.
-    #[must_use]
-    pub fn for_what_is_due(&self) -> Self {
-        Self(tag(&["due", &self.0]))
     }
 }
 
@@ -293,21 +274,6 @@ fn keys_tag(keys: &Keys) -> String {
         Keys::Whole => "*".to_owned(),
         Keys::Named(names) => tag(&names.iter().map(String::as_str).collect::<Vec<_>>()),
     }
-}
-
-/// 16 hex digits that stand for some texts. The parts are names and digests, so a plain hash gives nothing away.
-pub(super) fn tag(parts: &[&str]) -> String {
-    hex(&hash_of(parts.iter().copied())[..8])
-}
-
-/// A plain hash of some texts, each with its length, so that no two lists of texts have the same.
-pub(crate) fn hash_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
-    }
-    hash.finalize().into()
 }
 
 #[cfg(test)]

@@ -77,8 +77,9 @@ mod tests {
     use super::super::comparison::{Comparison, ReadOrder, Since, compare};
     use super::super::decision::counts;
     use super::super::digest::DigestKey;
-    use super::super::record::{Cause, EventTag};
+    use super::super::record::Cause;
     use super::super::references::Keys;
+    use super::super::tag::EventTag;
     use super::super::testing::{app_at, config_map, deployment, rules, version, workload};
     use super::*;
 

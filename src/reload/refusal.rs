@@ -17,8 +17,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::digest::{Digest, DigestKey};
-use super::record::{Cause, EventTag, Record};
+use super::record::{Cause, Record};
 use super::source::SourceRef;
+use super::tag::EventTag;
 use super::telling::Owed;
 use super::workload::Workload;
 

@@ -13,9 +13,9 @@ use serde_json::json;
 use super::content::ChangedKeys;
 use super::link::LinkTemplate;
 use super::opt_in::Reason;
-use super::record::tag;
 use super::rollout_way::RolloutWay;
 use super::source::{Namespace, SourceRef};
+use super::tag::tag;
 use super::workload::{Workload, WorkloadId};
 
 /// The type of the event for a workload that was rolled out.

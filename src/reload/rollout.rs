@@ -187,8 +187,9 @@ fn noted_by_operations(workload: &Workload, record: &Record, pause: Option<&Paus
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{Cause, EventTag};
+    use super::super::record::Cause;
     use super::super::references::Keys;
+    use super::super::tag::EventTag;
     use super::super::testing::{app_at, config_map, deployment, rules, workload};
     use super::*;
 

@@ -3,9 +3,10 @@
 //! Invariant: made once at the start and never changed, so that a decision depends on nothing but its inputs.
 //! Left out: where a setting comes from (edge/config.rs).
 
+use super::annotation_keys::AnnotationKeys;
 use super::digest::DigestKey;
 use super::extra_sources::CrossNamespace;
-use super::opt_in::{AnnotationKeys, Unmarked};
+use super::opt_in::Unmarked;
 use super::rollout_way::{RevisionNames, Strategy};
 use super::scope::Scope;
 use super::source::SourceKind;

@@ -84,7 +84,8 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{Cause, EventTag};
+    use super::super::record::Cause;
+    use super::super::tag::EventTag;
     use super::super::testing::rules;
     use super::*;
 

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::annotation_keys::AnnotationKeys;
 use super::digest::DigestKey;
 use super::extra_sources::CrossNamespace;
-use super::opt_in::{AnnotationKeys, Unmarked};
+use super::opt_in::Unmarked;
 use super::rollout_way::{RevisionNames, Strategy};
 use super::rules::{Absence, OnAbsence, Rules};
 use super::scope::Scope;
@@ -68,8 +69,9 @@ pub(crate) fn workload(json: &Value) -> Workload {
 
 /// The same Deployment with a record that knows `source`.
 pub(crate) fn workload_that_runs_on(source: &SourceObject) -> Workload {
-    use super::record::{Cause, EventTag, OBSERVED, Record};
+    use super::record::{Cause, OBSERVED, Record};
     use super::references::Keys;
+    use super::tag::EventTag;
     let rules = rules();
     let mut record = Record::new(&rules.digest_key, Cause::new(EventTag::of("s", "1"), Vec::new()));
     let digest = source.digest(&Keys::Whole, &rules.digest_key);

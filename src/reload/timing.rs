@@ -6,10 +6,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::annotation_keys::AnnotationKeys;
 use super::due::DUE;
 use super::go_duration::{DurationError, parse_lasting};
 use super::label_selector::Labels;
-use super::opt_in::{AnnotationKeys, Annotations};
+use super::opt_in::Annotations;
 use super::workload_kind::{Controller, WorkloadKind};
 
 /// What a workload asks of the clock, and what was begun.

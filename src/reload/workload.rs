@@ -2,7 +2,7 @@
 //!
 //! Invariant: annotations and pod template are read here, once; later code sees only what they mean. An object that
 //! cannot be read is an error of its own and keeps no other from being read.
-//! Left out: its status and everything else of its spec.
+//! Left out: lists of them (workload_page.rs), its status and everything else of its spec.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -106,30 +106,6 @@ pub enum Owner {
     CronJob,
 }
 
-/// One page of a LIST.
-#[derive(Debug)]
-pub struct WorkloadPage {
-    /// What could be read.
-    pub workloads: Vec<Workload>,
-    /// What could not.
-    pub unreadable: Vec<ShapeError>,
-    /// How to ask for the next page; none or empty on the last.
-    pub next: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct List<'a> {
-    metadata: ListMetadata,
-    #[serde(borrow)]
-    items: Option<Vec<&'a RawValue>>,
-}
-
-#[derive(Deserialize)]
-struct ListMetadata {
-    #[serde(rename = "continue")]
-    next: Option<String>,
-}
-
 #[derive(Deserialize)]
 struct Metadata {
     name: String,
@@ -211,31 +187,6 @@ impl Workload {
         Ok(())
     }
 
-    /// Reads one page of a LIST, of one namespace or, without one, of all.
-    pub fn read_page(
-        kind: &'static WorkloadKind,
-        namespace: Option<&Namespace>,
-        json: &str,
-        rules: &Rules,
-    ) -> Result<WorkloadPage, ShapeError> {
-        let list: List<'_> = serde_json::from_str(json)
-            .map_err(|error| ShapeError::new(format!("a list of {}", kind.plural), &error))?;
-        let mut page = WorkloadPage { workloads: Vec::new(), unreadable: Vec::new(), next: list.metadata.next };
-        for item in list.items.unwrap_or_default() {
-            let read = match namespace {
-                Some(namespace) => Self::read(kind, namespace, item.get(), rules),
-                None => {
-                    namespace_of(kind, item.get()).and_then(|namespace| Self::read(kind, &namespace, item.get(), rules))
-                }
-            };
-            match read {
-                Ok(workload) => page.workloads.push(workload),
-                Err(error) => page.unreadable.push(error),
-            }
-        }
-        Ok(page)
-    }
-
     /// How the pod template uses a source, if it does.
     #[must_use]
     pub fn usage(&self, source: &SourceRef) -> Option<&Usage> {
@@ -279,18 +230,8 @@ impl Workload {
     }
 }
 
-/// The namespace that an object says it lives in.
-fn namespace_of(kind: &WorkloadKind, json: &str) -> Result<Namespace, ShapeError> {
-    #[derive(Deserialize)]
-    struct Home {
-        namespace: Namespace,
-    }
-    let home: Result<Home, _> = at_path(json, &["metadata"]);
-    home.map(|home| home.namespace).map_err(|error| ShapeError::new(format!("a {}", kind.kind), &error))
-}
-
 /// Parses what stands at a path of an object and skips everything else.
-fn at_path<'a, T: Deserialize<'a>>(json: &'a str, path: &[&str]) -> Result<T, serde_json::Error> {
+pub(super) fn at_path<'a, T: Deserialize<'a>>(json: &'a str, path: &[&str]) -> Result<T, serde_json::Error> {
     serde_json::from_str(raw_at_path(json, path)?)
 }
 

@@ -224,7 +224,7 @@ fn help_shows_a_flag_of_the_peer_behind_the_setting_that_does_the_same() {
         let beside = |line: &str| line.split_whitespace().eq([variable, flag]);
         assert!(text.lines().any(beside), "{variable} {flag}");
     }
-    let keys = format!("{:?}", confroll::reload::opt_in::AnnotationKeys::default());
+    let keys = format!("{:?}", confroll::reload::annotation_keys::AnnotationKeys::default());
     for key in keys.split('"').filter(|text| text.contains('/')) {
         assert!(text.contains(&format!("[{key}]")), "{key}");
     }
