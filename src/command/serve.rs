@@ -54,8 +54,12 @@ pub fn inbox(client: kube::Client, settings: &Settings) -> anyhow::Result<Inbox>
     if settings.sink.is_none() {
         tracing::info!("K_SINK is not set: workloads are rolled out, and no reload events are sent");
     }
-    let Core { cluster, lanes, elsewhere, sweep, rules, metrics } =
-        Core::new(client, settings, None, Teller::Redelivery)?;
+    inbox_of(client, settings, Teller::Redelivery)
+}
+
+/// The same, with another way to see to it that what happens is told.
+pub fn inbox_of(client: kube::Client, settings: &Settings, teller: Teller) -> anyhow::Result<Inbox> {
+    let Core { cluster, lanes, elsewhere, sweep, rules, metrics } = Core::new(client, settings, None, teller)?;
     Ok(Inbox {
         lanes,
         elsewhere,

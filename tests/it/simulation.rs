@@ -1,6 +1,7 @@
 //! Thousands of steps by chance, on an API server in memory: users edit, label, delete and make again, annotate and
-//! change templates; events come late, twice and in any order, or never; sweeps are asked for, once or twice; the server
-//! forgets the past; processes crash between any two calls; requests are refused, lost, late, or met by another writer.
+//! change templates; events come late, twice and in any order, or never, to one process of many or to each; sweeps are
+//! asked for, once or twice; the server forgets the past; processes crash between any two calls; requests are refused,
+//! lost, late, or met by another writer.
 //!
 //! Invariant: one seed, one run. A failure names its seed, and `CONFROLL_SIMULATION_SEED` repeats it alone (with
 //! `CONFROLL_SIMULATION_STEPS` as it was, which makes runs longer).
@@ -20,7 +21,7 @@ use std::time::Duration;
 use futures::future::join_all;
 
 use self::wire::{Process, Shared};
-use self::world::World;
+use self::world::{Hearers, World};
 use crate::support::ChangeEvent;
 
 /// Many short runs, each with workloads that have hardly been rolled out.
@@ -71,8 +72,10 @@ fn run_all((seeds, steps): (std::ops::Range<u64>, usize)) {
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
     let sum = |of: fn(&World) -> usize| worlds.iter().map(of).sum::<usize>();
-    let done = [sum(|world| world.rollouts), sum(|world| world.notes), sum(|world| world.lost)];
-    println!("rollouts, notes, lost events: {done:?}; compactions: {}", sum(|world| world.compactions));
+    let counts: [fn(&World) -> usize; 4] =
+        [|world| world.rollouts, |world| world.notes, |world| world.tellings, |world| world.lost];
+    let done = counts.map(sum);
+    println!("rollouts, notes, tellings, lost events: {done:?}; compactions: {}", sum(|world| world.compactions));
     assert!(only.is_some() || done.iter().all(|count| *count > 100), "{done:?} prove little");
 }
 
@@ -176,11 +179,15 @@ impl Simulation {
             let revision = world.cluster.revision();
             world.oracle.round_begins(revision);
             world.oracle.sweeps = events.iter().any(ChangeEvent::is_ping);
+            let all = 0..self.processes.len();
             let mut plan = |event: ChangeEvent| {
-                let start = world.moment(100);
-                (event, world.random.below(self.processes.len()), start)
+                let hearers = match world.climate.hearers {
+                    Hearers::One => vec![world.random.below(all.end)],
+                    Hearers::Each => all.clone().collect(),
+                };
+                hearers.into_iter().map(|process| (event.clone(), process, world.moment(100))).collect::<Vec<_>>()
             };
-            events.into_iter().map(&mut plan).collect()
+            events.into_iter().flat_map(&mut plan).collect()
         };
         let told = plans.into_iter().map(|(event, process, start)| {
             let process = &self.processes[process];
@@ -198,7 +205,10 @@ impl Simulation {
                 Some(202) => self.delivered.extend(self.known.insert(event.id.clone()).then_some(event)),
                 None | Some(503) => {
                     refused += 1;
-                    world.events.push(event);
+                    // Whoever did not get through with it tries again, and all do here.
+                    if !world.events.iter().any(|waiting| waiting.id == event.id) {
+                        world.events.push(event);
+                    }
                 }
                 Some(other) => world.wrong.push(format!("an event was answered with {other}")),
             }

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use axum::Router;
-use confroll::command::serve::inbox;
-use confroll::edge::config::Settings;
+use confroll::command::serve::inbox_of;
+use confroll::edge::config::{KubeEvents, Settings};
+use confroll::edge::teller::{Audience, ProcessName, Teller};
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use tower::ServiceExt as _;
 
 use super::shape::{Key, WORKLOADS};
-use super::world::World;
+use super::world::{Hearers, World};
 use crate::fake_cluster::status;
 use crate::support::ChangeEvent;
 
@@ -69,7 +70,16 @@ pub(super) struct Process {
 impl Process {
     pub(super) fn start(world: &Shared) -> Self {
         let alive = Arc::new(AtomicBool::new(true));
-        let router = inbox(client(world.clone(), alive.clone()), &settings()).unwrap().router();
+        let mut settings = settings();
+        let teller = match world.lock().climate.hearers {
+            Hearers::One => Teller::Redelivery,
+            Hearers::Each => {
+                // Without a sink, Events are what there is to tell.
+                settings.kube_events = KubeEvents::Made;
+                Teller::by_notes(ProcessName::random(), Audience::Somebody)
+            }
+        };
+        let router = inbox_of(client(world.clone(), alive.clone()), &settings, teller).unwrap().router();
         Self { router, alive }
     }
 

@@ -26,6 +26,17 @@ pub(super) struct Climate {
     losses: usize,
     /// How many of a thousand things that are done make the server forget the past.
     compactions: usize,
+    /// Who gets an event.
+    pub(super) hearers: Hearers,
+}
+
+/// Which processes get an event.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hearers {
+    /// One, as of a Broker.
+    One,
+    /// Each, as of watches; who tells of what it led to is noted on workloads.
+    Each,
 }
 
 /// Everything outside Confroll.
@@ -44,6 +55,8 @@ pub(super) struct World {
     pub(super) rollouts: usize,
     /// Patches that rolled nothing out.
     pub(super) notes: usize,
+    /// Patches that said who tells of a rollout, or that it was told, and nothing else.
+    pub(super) tellings: usize,
     /// Events that nobody will ever deliver.
     pub(super) lost: usize,
     pub(super) compactions: usize,
@@ -60,6 +73,7 @@ impl World {
             sweeps: random.pick(&[0, 3, 15]),
             losses: random.pick(&[0, 0, 10, 50]),
             compactions: random.pick(&[0, 2, 10, 50]),
+            hearers: random.pick(&[Hearers::One, Hearers::Each]),
         };
         let mut world = Self {
             random,
@@ -72,6 +86,7 @@ impl World {
             wrong: Vec::new(),
             rollouts: 0,
             notes: 0,
+            tellings: 0,
             lost: 0,
             compactions: 0,
             written: 0,
@@ -194,18 +209,21 @@ impl World {
     /// A patch of Confroll's has landed on a workload that was as `before`.
     pub(super) fn patched(&mut self, workload: Key, before: &Value, patch: &Value) {
         let after = self.cluster.get(workload);
+        let sources = noted_sources(&after);
         let verdict = if patch.get("spec").is_some() {
             self.rollouts += 1;
             self.note(&format!("PATCH {workload}"));
             self.oracle.rolled_out(workload)
+        } else if before["spec"] != after["spec"] {
+            Err(format!("a note changed {workload}"))
+        } else if self.climate.hearers == Hearers::Each && sources == noted_sources(before) {
+            self.tellings += 1;
+            self.note(&format!("TELLING {workload}"));
+            Ok(())
         } else {
             self.notes += 1;
-            let record = after["metadata"]["annotations"]["confroll.dev/observed"].as_str().unwrap_or_default();
-            // The rest of it may hold traces of the time of day.
-            let sources = serde_json::from_str::<Value>(record).unwrap()["sources"].take();
             self.note(&format!("NOTE {workload} {sources}"));
-            let differs = before["spec"] != after["spec"];
-            if differs { Err(format!("a note changed {workload}")) } else { self.oracle.noted(workload, &sources) }
+            self.oracle.noted(workload, &sources)
         };
         self.wrong.extend(verdict.err());
     }
@@ -240,4 +258,10 @@ impl World {
     pub(super) fn note(&mut self, what: &str) {
         self.log.push(format!("{:>5} {what}", self.cluster.revision()));
     }
+}
+
+/// What a workload's record says of sources. The rest of it may hold traces of the time of day.
+fn noted_sources(workload: &Value) -> Value {
+    let record = workload["metadata"]["annotations"]["confroll.dev/observed"].as_str().unwrap_or("{}");
+    serde_json::from_str::<Value>(record).unwrap()["sources"].take()
 }
